@@ -15,7 +15,7 @@ import { RawDriver } from '../tests/harness/raw-driver.ts';
 import { TestServer } from '../tests/harness/server.ts';
 import { untilRefilled } from './lifecycle.ts';
 import { describeMachine, readMachine } from './machine.ts';
-import { type Comparison, comparison } from './statistics.ts';
+import { type Comparison, comparisonOf } from './statistics.ts';
 
 const BENCH_TIMEOUT_MS = 1_800_000;
 const ROUNDS = 3;
@@ -103,7 +103,7 @@ async function measure(rounds: number): Promise<void> {
       }
       for (const [at, name] of Object.keys(sides).entries()) {
         const compare = (timing: keyof Timings): Comparison =>
-          comparison(
+          comparisonOf(
             plainChromiumTimings.map(one => one[timing]),
             (sessionTimings[at] ?? []).map(one => one[timing]),
           );

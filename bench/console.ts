@@ -85,18 +85,18 @@ async function prepareDecisions(
     await createHandoff({ claimableBy: { endUser } }),
     await createHandoff({}),
   ];
-  const consumerCookie = `berth-consumer-${server.applicationId.replaceAll('-', '')}`;
-  const [memberCookie = '', memberSecret = ''] = person.cookie?.split('=') ?? [];
+  const consumerCookieName = `berth-consumer-${server.applicationId.replaceAll('-', '')}`;
+  const [memberCookieName = '', memberSecret = ''] = person.cookie?.split('=') ?? [];
   await context.addCookies([
-    { name: consumerCookie, value: kim.accessToken, url: origin },
-    { name: memberCookie, value: memberSecret, url: origin },
+    { name: consumerCookieName, value: kim.accessToken, url: origin },
+    { name: memberCookieName, value: memberSecret, url: origin },
   ]);
-  const home = `/consumer/${server.applicationId}`;
+  const homePath = `/consumer/${server.applicationId}`;
   return {
-    consumerPages: [home, `${home}/receipts`, `${home}/memory`, `${home}/account`],
+    consumerPages: [homePath, `${homePath}/receipts`, `${homePath}/memory`, `${homePath}/account`],
     linkedPages: [
-      ...[`${home}/approve/${consumerAction.jobId}`, `${home}/handoffs/${consumerHandoffId}`],
-      ...[`${home}/consent/${id}?key=address.home&access=read`, `/approve/${ownerAction.jobId}`],
+      ...[`${homePath}/approve/${consumerAction.jobId}`, `${homePath}/handoffs/${consumerHandoffId}`],
+      ...[`${homePath}/consent/${id}?key=address.home&access=read`, `/approve/${ownerAction.jobId}`],
       `/handoffs/${memberHandoffId}?app=${server.applicationId}`,
     ],
   };

@@ -15,7 +15,7 @@ import { TestServer } from '../tests/harness/server.ts';
 import { eventually } from '../tests/harness/until.ts';
 import { CdpConnection } from './cdp-connection.ts';
 import { openSite } from './log-site.ts';
-import { type Comparison, comparison } from './statistics.ts';
+import { type Comparison, comparisonOf } from './statistics.ts';
 
 const RECORDS = 370;
 const RECORD_BYTES = 16 * 1024;
@@ -37,7 +37,7 @@ export async function measureContexts(rounds: number): Promise<ContextFigures> {
     await server.start();
     await liftLimits(server);
     const { id, sizeBytes } = await createFilledContext(server, `${site.url}/idle`);
-    const profile = await fillByHand(folder, `${site.url}/idle`);
+    const profile = await fillProfileByHand(folder, `${site.url}/idle`);
     const start = await alternateSides(
       rounds,
       () => measureSessionStart(server, {}),
@@ -66,7 +66,7 @@ async function alternateSides(
     baseMs.push(await base());
     contextMs.push(await ours());
   }
-  return comparison(baseMs, contextMs);
+  return comparisonOf(baseMs, contextMs);
 }
 
 export async function measureSessionStart(server: TestServer, body: object): Promise<number> {
@@ -118,7 +118,7 @@ export async function createFilledContext(
 }
 
 /** Fills the profile of a browser that is started by hand, and copies the parts that a context would store. */
-async function fillByHand(folder: string, site: string): Promise<string> {
+async function fillProfileByHand(folder: string, site: string): Promise<string> {
   const browser = await PlainChromium.start();
   await storeRecords(browser.url, site);
   const profile = join(folder, 'profile');

@@ -8,7 +8,7 @@ import type { TestServer } from '../tests/harness/server.ts';
 import { cpuSecondsOf, pidsWithPath, processTreesOf } from './processes.ts';
 
 const ROOT = '/sys/fs/cgroup/cpuacct';
-const CLOSE_MS = 10_000;
+const CLOSE_TIMEOUT_MS = 10_000;
 
 /** CPU seconds used so far, by kind of process. */
 export interface CpuSeconds {
@@ -25,7 +25,7 @@ export interface CpuSeconds {
 
 export const PROCESS_KINDS = ['chromium', 'server', 'postgres', 'helpers'] as const;
 
-export const difference = (from: CpuSeconds, to: CpuSeconds): CpuSeconds => ({
+export const subtractCpuSeconds = (from: CpuSeconds, to: CpuSeconds): CpuSeconds => ({
   chromium: to.chromium - from.chromium,
   server: to.server - from.server,
   postgres: to.postgres - from.postgres,
@@ -45,7 +45,7 @@ export class CpuGroup {
   }
 
   get seconds(): number {
-    return secondsIn(this.#folder);
+    return cpuSecondsIn(this.#folder);
   }
 
   add(pids: readonly number[]): void {
@@ -57,7 +57,7 @@ export class CpuGroup {
    * empty, because a process may start another one in the meantime.
    */
   close(): Promise<true> {
-    return pollUntil(CLOSE_MS, `the group ${this.#folder} to be empty`, () => {
+    return pollUntil(CLOSE_TIMEOUT_MS, `the group ${this.#folder} to be empty`, () => {
       for (const pid of readFileSync(join(this.#folder, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean))
         moveTo(ROOT, Number(pid));
       return tryRemove(this.#folder) || undefined;
@@ -87,7 +87,7 @@ export class ServerCpuMeter {
   read(): CpuSeconds {
     const server = cpuSecondsOf([this.#pid]);
     return {
-      chromium: this.#boxFolders.reduce((sum, folder) => sum + secondsIn(folder), 0),
+      chromium: this.#boxFolders.reduce((sum, folder) => sum + cpuSecondsIn(folder), 0),
       server,
       postgres: this.#postgresGroup.seconds,
       helpers: this.#serverGroup.seconds - server,
@@ -128,7 +128,7 @@ function foldersNamed(name: string, folder = ROOT): readonly string[] {
     });
 }
 
-const secondsIn = (folder: string): number => Number(readFileSync(join(folder, 'cpuacct.usage'), 'utf8')) / 1e9;
+const cpuSecondsIn = (folder: string): number => Number(readFileSync(join(folder, 'cpuacct.usage'), 'utf8')) / 1e9;
 
 function tryRemove(folder: string): boolean {
   try {

@@ -5,7 +5,7 @@ import { systemClock } from '../server/kit/clock.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 import { measureChildren, type ServerCpuMeter, sumOf } from './cpu-groups.ts';
 import { type Cycle, runByHandCycle, runSessionCycle, untilRefilled } from './lifecycle.ts';
-import { type Comparison, comparison, median } from './statistics.ts';
+import { type Comparison, comparisonOf, median } from './statistics.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -76,7 +76,7 @@ export async function measureDemand(
     ourBlocks.push(await runBlock(demand, () => runSessionCycle(server), measureCpuSeconds));
   }
   const compareBlocks = (key: keyof Block): Comparison =>
-    comparison(
+    comparisonOf(
       byHandBlocks.map(each => each[key]),
       ourBlocks.map(each => each[key]),
     );

@@ -7,7 +7,7 @@ import { createServer } from 'node:http';
 import { PlainChromium } from '../tests/harness/by-hand.ts';
 import type { CreatedSession, TestServer } from '../tests/harness/server.ts';
 import { CdpConnection } from './cdp-connection.ts';
-import { type Comparison, comparison, type Summary, summary } from './statistics.ts';
+import { type Comparison, comparisonOf, type Summary, summaryOf } from './statistics.ts';
 
 const MIB = 1024 ** 2;
 const LARGE_MIB = 100;
@@ -66,9 +66,9 @@ async function release(server: TestServer, sessions: readonly CreatedSession[]):
 
 const figureOf = (name: string, base: Side, ours: Side): EgressFigure => ({
   name,
-  throughput: comparison(base.throughputs, ours.throughputs),
-  firstByte: comparison(base.firstByteTimes, ours.firstByteTimes),
-  addedMs: summary(base.firstByteTimes.map((ms, index) => (ours.firstByteTimes[index] ?? Number.NaN) - ms)),
+  throughput: comparisonOf(base.throughputs, ours.throughputs),
+  firstByte: comparisonOf(base.firstByteTimes, ours.firstByteTimes),
+  addedMs: summaryOf(base.firstByteTimes.map((ms, index) => (ours.firstByteTimes[index] ?? Number.NaN) - ms)),
 });
 
 async function measureRound(side: Side, isCounted: boolean): Promise<void> {

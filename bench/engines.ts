@@ -15,13 +15,13 @@ import { CdpConnection } from './cdp-connection.ts';
 import { runSessionCycle } from './lifecycle.ts';
 import { describeMachine, readMachine } from './machine.ts';
 import { createCpuMeter, type Memory, memoryOf, processTreesOf } from './processes.ts';
-import { type Summary, summary } from './statistics.ts';
+import { type Summary, summaryOf } from './statistics.ts';
 
 const ROUNDS = 11;
 const IDLE_SESSIONS = 4;
 const SETTLE_MS = 5_000;
 /** The time until the processes of a released session are reaped. */
-const REAP_MS = 300;
+const REAP_WAIT_MS = 300;
 const PAGE = 'data:text/html,<title>idle</title><h1>A page</h1>';
 
 const { values } = parseArgs({ options: { rounds: { type: 'string' } } });
@@ -35,10 +35,10 @@ await server.start();
 try {
   await liftLimits(server);
   const cpuMeter = createCpuMeter([server.pid]);
-  const life = await measureLife(() => cpuMeter.seconds() + boxCpuSeconds());
-  const idle = [];
-  for (const engine of ENGINES) idle.push({ engine, memory: await measureIdle(engine) });
-  process.stdout.write(`Measured on: ${describeMachine(machine)}\n\n${formatTables(life, idle)}`);
+  const lives = await measureLife(() => cpuMeter.seconds() + boxCpuSeconds());
+  const idleMemories = [];
+  for (const engine of ENGINES) idleMemories.push({ engine, memory: await measureIdle(engine) });
+  process.stdout.write(`Measured on: ${describeMachine(machine)}\n\n${formatTables(lives, idleMemories)}`);
 } finally {
   await server.close();
 }
@@ -72,16 +72,16 @@ async function measureLife(readCpuSeconds: () => number): Promise<readonly Life[
     for (const { engine, cpu, titleTimes, releaseTimes } of samples) {
       const cpuSecondsBefore = readCpuSeconds();
       const cycle = await runSessionCycle(server, { browserSettings: { engine } });
-      await systemClock.sleep(REAP_MS);
+      await systemClock.sleep(REAP_WAIT_MS);
       cpu.push(readCpuSeconds() - cpuSecondsBefore);
       titleTimes.push(cycle['page title']);
       releaseTimes.push(cycle.release);
     }
   return samples.map(({ engine, cpu, titleTimes, releaseTimes }) => ({
     engine,
-    cpuSeconds: summary(cpu),
-    titleMs: summary(titleTimes),
-    releaseMs: summary(releaseTimes),
+    cpuSeconds: summaryOf(cpu),
+    titleMs: summaryOf(titleTimes),
+    releaseMs: summaryOf(releaseTimes),
   }));
 }
 
@@ -105,20 +105,20 @@ async function measureIdle(engine: Engine): Promise<Memory> {
   };
 }
 
-function formatTables(life: readonly Life[], idle: ReadonlyArray<{ engine: Engine; memory: Memory }>): string {
+function formatTables(lives: readonly Life[], idleMemories: ReadonlyArray<{ engine: Engine; memory: Memory }>): string {
   const cell = ({ median, min, max }: Summary, digits: number): string =>
     `${median.toFixed(digits)} (${min.toFixed(digits)}–${max.toFixed(digits)})`;
   return [
     '| Cold create → title → release | CPU seconds, with the server’s | title, ms | release, ms |',
     '| --- | ---: | ---: | ---: |',
-    ...life.map(
+    ...lives.map(
       ({ engine, cpuSeconds, titleMs, releaseMs }) =>
         `| ${engine} | ${cell(cpuSeconds, 2)} | ${cell(titleMs, 0)} | ${cell(releaseMs, 0)} |`,
     ),
     '',
     '| An idle session with a page, MiB | private | PSS | processes |',
     '| --- | ---: | ---: | ---: |',
-    ...idle.map(
+    ...idleMemories.map(
       ({ engine, memory }) =>
         `| ${engine} | ${memory.privateMib.toFixed(0)} | ${memory.pssMib.toFixed(0)} | ${memory.processes.toFixed(0)} |`,
     ),

@@ -11,7 +11,7 @@ import { chromium } from 'playwright-core';
 import type { DownloadPage } from '../contract/files.ts';
 import type { CreatedSession, TestServer } from '../tests/harness/server.ts';
 import { eventually } from '../tests/harness/until.ts';
-import { type Comparison, comparison } from './statistics.ts';
+import { type Comparison, comparisonOf } from './statistics.ts';
 
 const MIB = 1024 ** 2;
 const SIZE_MIB = 256;
@@ -30,21 +30,21 @@ export async function measureFiles(server: TestServer, rounds: number): Promise<
   const plainServer = await startPlainServer();
   const speeds = { up: [] as number[], plainUp: [] as number[], down: [] as number[], plainDown: [] as number[] };
   try {
-    const link = await downloadOnce(server, session);
-    const target = `${server.url}/v1/browsers/sessions/${session.id}/uploads`;
+    const downloadUrl = await downloadOnce(server, session);
+    const uploadUrl = `${server.url}/v1/browsers/sessions/${session.id}/uploads`;
     for (let round = 0; round < rounds; round++) {
-      speeds.plainUp.push(await measureSpeed(() => send(plainServer.url, {})));
-      speeds.up.push(await measureSpeed(() => send(target, { authorization: `Bearer ${server.key}` })));
-      speeds.plainDown.push(await measureSpeed(() => receive(plainServer.url)));
-      speeds.down.push(await measureSpeed(() => receive(link)));
+      speeds.plainUp.push(await measureSpeed(() => uploadFile(plainServer.url, {})));
+      speeds.up.push(await measureSpeed(() => uploadFile(uploadUrl, { authorization: `Bearer ${server.key}` })));
+      speeds.plainDown.push(await measureSpeed(() => downloadFile(plainServer.url)));
+      speeds.down.push(await measureSpeed(() => downloadFile(downloadUrl)));
     }
   } finally {
     plainServer.close();
     await server.release(session.id);
   }
   return [
-    { name: 'upload', comparison: comparison(speeds.plainUp, speeds.up) },
-    { name: 'download', comparison: comparison(speeds.plainDown, speeds.down) },
+    { name: 'upload', comparison: comparisonOf(speeds.plainUp, speeds.up) },
+    { name: 'download', comparison: comparisonOf(speeds.plainDown, speeds.down) },
   ];
 }
 
@@ -98,7 +98,7 @@ async function measureSpeed(work: () => Promise<void>): Promise<number> {
   return (1000 * SIZE_MIB) / (performance.now() - startMs);
 }
 
-async function send(url: string, headers: Record<string, string>): Promise<void> {
+async function uploadFile(url: string, headers: Record<string, string>): Promise<void> {
   const head = Buffer.from('--b\r\ncontent-disposition: form-data; name="file"; filename="bench.bin"\r\n\r\n');
   const tail = Buffer.from('\r\n--b--\r\n');
   const length = head.length + FILE_BYTES + tail.length;
@@ -126,7 +126,7 @@ async function send(url: string, headers: Record<string, string>): Promise<void>
   await uploadCompletion;
 }
 
-async function receive(url: string): Promise<void> {
+async function downloadFile(url: string): Promise<void> {
   const downloadResponse = await fetch(url);
   let byteCount = 0;
   for await (const chunk of downloadResponse.body ?? []) byteCount += chunk.length;

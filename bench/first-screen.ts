@@ -4,7 +4,7 @@
 import { PlainChromium } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 import { evaluateIn, openWindow } from './live-sides.ts';
-import { type Summary, summary } from './statistics.ts';
+import { type Summary, summaryOf } from './statistics.ts';
 
 const RECORD_FIRST_SCREEN = `new MutationObserver((_, observer) => {
   if (document.querySelector('h1')?.textContent !== 'Sessions' || document.querySelector('[role=status] .sr-only')) return;
@@ -34,5 +34,5 @@ export async function measureFirstScreen(server: TestServer, visits: number): Pr
     view.connection.close();
     await browser.close();
   }
-  return summary(times);
+  return summaryOf(times);
 }

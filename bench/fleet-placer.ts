@@ -32,8 +32,8 @@ export interface Round {
 
 const [url = '', dataDir = ''] = process.argv.slice(2);
 const store = await openStore({ databaseUrl: new Secret(url), dataDir, log: silentLog, clock: systemClock });
-const host = newId<HostId>(systemClock.now());
-await store.hosts.announce({ id: host, region: 'local', slots: 1000, startedAt: systemClock.now() });
+const hostId = newId<HostId>(systemClock.now());
+await store.hosts.announce({ id: hostId, region: 'local', slots: 1000, startedAt: systemClock.now() });
 const callers: Array<Pick<NewSession, 'applicationId' | 'keyId'>> = [];
 while (callers.length < APPLICATIONS) callers.push(await createCaller());
 const bareRowPool = new pg.Pool({ connectionString: url, max: CONCURRENT_CREATES });
@@ -58,12 +58,12 @@ async function createCaller(): Promise<Pick<NewSession, 'applicationId' | 'keyId
   return { applicationId: id, keyId: key.id };
 }
 
-async function place(nth: number): Promise<void> {
+async function placeSession(nth: number): Promise<void> {
   const createdAt = systemClock.now();
   const caller = callers[nth % APPLICATIONS];
   assert.ok(caller);
   const row = {
-    ...{ id: newId<SessionId>(createdAt), ...caller, hostId: host, region: 'local', keepAlive: false },
+    ...{ id: newId<SessionId>(createdAt), ...caller, hostId, region: 'local', keepAlive: false },
     ...{ userMetadata: {}, settings: {}, createdAt, expiresAt: addMs(createdAt, 300_000) },
   };
   const placement = await store.sessions.place(row, {
@@ -77,12 +77,12 @@ async function place(nth: number): Promise<void> {
 const insertBareRow = async (): Promise<void> =>
   void (await bareRowPool.query('insert into bench_bare default values'));
 
-async function run({ kind, count }: Round): Promise<number> {
+async function runRound({ kind, count }: Round): Promise<number> {
   let startedCount = 0;
   const runLane = async (): Promise<void> => {
     while (startedCount < count) {
       const nth = startedCount++;
-      await (kind === 'place' ? place(nth) : insertBareRow());
+      await (kind === 'place' ? placeSession(nth) : insertBareRow());
     }
   };
   const startMs = systemClock.monotonicMs();
@@ -91,7 +91,7 @@ async function run({ kind, count }: Round): Promise<number> {
 }
 
 process.on('message', (round: Round) => {
-  run(round).then(
+  runRound(round).then(
     ms => process.send?.({ ms }),
     error => process.send?.({ error: String(error) }),
   );

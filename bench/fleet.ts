@@ -13,7 +13,7 @@ import pg from 'pg';
 import { systemClock } from '../server/kit/clock.ts';
 import { Scope } from '../server/kit/scope.ts';
 import { withTimeout } from '../server/kit/wait.ts';
-import { startForeignServer, temporaryFolder } from '../tests/engines/store-fixtures.ts';
+import { makeTemporaryFolder, startForeignServer } from '../tests/engines/store-fixtures.ts';
 import { addressAt } from '../tests/harness/fleet.ts';
 import { claimFreePort } from '../tests/harness/free-port.ts';
 import { liftLimits } from '../tests/harness/limits.ts';
@@ -25,19 +25,19 @@ import type { Round } from './fleet-placer.ts';
 import { openSite } from './log-site.ts';
 import { describeMachine, readMachine } from './machine.ts';
 import { cpuSecondsOf, cpuSecondsWithChildren, processTreesOf } from './processes.ts';
-import { type Comparison, comparison, median } from './statistics.ts';
+import { type Comparison, comparisonOf, median } from './statistics.ts';
 
 const BENCH_TIMEOUT_MS = 30 * 60_000;
-const STEP_MS = 120_000;
+const STEP_TIMEOUT_MS = 120_000;
 const HOSTS = 3;
 /** The number of placements per host and round. Lower than the number of slots of a host. */
 const PLACEMENTS = 150;
-const BATCH = 50_000;
+const BATCH_ROWS = 50_000;
 const LIST_LIMIT = 100;
 const FEW_ROWS = 1_000;
 /** The number of records in the context. Each has 16 KiB: about 16 MB in total. */
 const CONTEXT_RECORDS = 1_000;
-const SESSIONS = '/v1/browsers/sessions';
+const SESSIONS_PATH = '/v1/browsers/sessions';
 
 const PARTS = ['placements', 'creates', 'hop', 'list', 'contexts'] as const;
 const { values } = parseArgs({
@@ -109,11 +109,11 @@ interface CpuTimes {
 async function measurePlacements(): Promise<{ figure: Figure; note: string }> {
   const children: ChildProcess[] = [];
   // The placers start one after the other, because the first one creates the tables.
-  for (let host = 0; host < HOSTS; host += 1) {
-    const args = [PLACER_DATABASE_URL, temporaryFolder(scope, 'placer')];
+  for (let hostIndex = 0; hostIndex < HOSTS; hostIndex += 1) {
+    const args = [PLACER_DATABASE_URL, makeTemporaryFolder(scope, 'placer')];
     const child = fork(join(import.meta.dirname, 'fleet-placer.ts'), args);
     scope.defer(() => void child.kill());
-    await withTimeout(STEP_MS, 'a placer to be ready', signal => once(child, 'message', { signal }));
+    await withTimeout(STEP_TIMEOUT_MS, 'a placer to be ready', signal => once(child, 'message', { signal }));
     children.push(child);
   }
   await placerClient.query('create table bench_bare (id bigserial primary key, at timestamptz default now())');
@@ -128,7 +128,7 @@ async function measurePlacements(): Promise<{ figure: Figure; note: string }> {
     const startMs = systemClock.monotonicMs();
     await Promise.all(
       children.map(async child => {
-        const reply = withTimeout(STEP_MS, 'a round to end', signal => once(child, 'message', { signal }));
+        const reply = withTimeout(STEP_TIMEOUT_MS, 'a round to end', signal => once(child, 'message', { signal }));
         child.send({ kind, count: PLACEMENTS } satisfies Round);
         const [answer] = await reply;
         if (typeof answer.ms !== 'number') throw new Error(String(answer.error));
@@ -161,7 +161,7 @@ async function measurePlacements(): Promise<{ figure: Figure; note: string }> {
     figure: {
       ...{ name: 'Placements over three hosts, beside bare commits of one row', unit: 'per s' },
       ...{
-        comparison: comparison(bareRates, placementRates),
+        comparison: comparisonOf(bareRates, placementRates),
         target: '≥ 1,000 per s',
         isMet: median(placementRates) >= 1000,
       },
@@ -173,10 +173,10 @@ async function measurePlacements(): Promise<{ figure: Figure; note: string }> {
 // ---- a host and a front --------------------------------------------------------------------------------------------
 
 async function startHosts(): Promise<{ owner: TestServer; front: TestServer }> {
-  const store = await startS3();
-  scope.defer(() => store.close());
+  const s3Server = await startS3();
+  scope.defer(() => s3Server.close());
   const env = {
-    ...{ DATABASE_URL: HOSTS_DATABASE_URL, ...store.env, BERTH_LOG_LEVEL: 'warn' },
+    ...{ DATABASE_URL: HOSTS_DATABASE_URL, ...s3Server.env, BERTH_LOG_LEVEL: 'warn' },
     ...{ BERTH_SECRET: randomBytes(32).toString('hex'), BERTH_MASTER_KEY: randomBytes(32).toString('hex') },
   };
   const start = async (extraEnv: Readonly<Record<string, string>>, key?: string): Promise<TestServer> => {
@@ -216,7 +216,7 @@ async function measureInTurns(
   for (let turn = 0; turn < turns; turn += 1)
     for (const isBase of turn % 2 === 0 ? [true, false] : [false, true])
       (isBase ? baseTimes : ourTimes).push(await (isBase ? base() : ours()));
-  return comparison(baseTimes, ourTimes);
+  return comparisonOf(baseTimes, ourTimes);
 }
 
 async function measureCreates(owner: TestServer, front: TestServer): Promise<Figure> {
@@ -224,18 +224,18 @@ async function measureCreates(owner: TestServer, front: TestServer): Promise<Fig
     const ids: string[] = [];
     const ms = await measureMs(async () => ids.push((await entryServer.createSession({ keepAlive: true })).id));
     for (const id of ids) await owner.release(id);
-    for (let remainingMs = STEP_MS; remainingMs > 0 && !(await isWarm(owner)); remainingMs -= 100)
+    for (let remainingMs = STEP_TIMEOUT_MS; remainingMs > 0 && !(await isWarm(owner)); remainingMs -= 100)
       await systemClock.sleep(100);
     return ms;
   };
-  const measuredTimes = await measureInTurns(extent.creates, timeCreate(owner), timeCreate(front), WARM_UP_CREATES);
+  const timeComparison = await measureInTurns(extent.creates, timeCreate(owner), timeCreate(front), WARM_UP_CREATES);
   return {
     ...{
       name: 'Create with a warm browser through a front, beside a direct one, p50',
       unit: 'ms',
-      comparison: measuredTimes,
+      comparison: timeComparison,
     },
-    ...{ target: '≤ 3 ms more', isMet: measuredTimes.ours.median - measuredTimes.base.median <= 3 },
+    ...{ target: '≤ 3 ms more', isMet: timeComparison.ours.median - timeComparison.base.median <= 3 },
   };
 }
 
@@ -244,7 +244,7 @@ const isWarm = async (owner: TestServer): Promise<boolean> =>
 
 const timeList = (server: TestServer) => (): Promise<number> =>
   measureMs(async () => {
-    const { status, text } = await server.api('GET', `${SESSIONS}?limit=${LIST_LIMIT}`);
+    const { status, text } = await server.api('GET', `${SESSIONS_PATH}?limit=${LIST_LIMIT}`);
     if (status !== 200) throw new Error(text);
   });
 
@@ -258,7 +258,7 @@ async function measureLists(owner: TestServer): Promise<{ figure: Figure; rowByt
   const fewRowsTimes = await measureTimes();
   await hostsClient.query('delete from sessions');
   await insertSessions(owner.applicationId, extent.rows);
-  const measuredTimes = comparison(fewRowsTimes, await measureTimes());
+  const timeComparison = comparisonOf(fewRowsTimes, await measureTimes());
   const { rows } = await hostsClient.query("select pg_total_relation_size('sessions')::float8 as bytes");
   return {
     figure: {
@@ -266,7 +266,7 @@ async function measureLists(owner: TestServer): Promise<{ figure: Figure; rowByt
         name: `List of the newest 100 sessions among ${extent.rows.toLocaleString('en')} rows, beside 1,000, p50`,
         unit: 'ms',
       },
-      ...{ comparison: measuredTimes, target: '≤ 20 ms', isMet: measuredTimes.ours.median <= 20 },
+      ...{ comparison: timeComparison, target: '≤ 20 ms', isMet: timeComparison.ours.median <= 20 },
     },
     rowBytes: Number(rows[0]?.bytes) / extent.rows,
   };
@@ -281,36 +281,40 @@ const INSERT_SESSIONS = `
   from (select n, now() - n * interval '1 second' as at from generate_series($2::int, $3::int) as n) as invented`;
 
 async function insertSessions(application: string, rows: number): Promise<void> {
-  for (let from = 1; from <= rows; from += BATCH)
-    await hostsClient.query(INSERT_SESSIONS, [application, from, Math.min(from + BATCH - 1, rows)]);
+  for (let from = 1; from <= rows; from += BATCH_ROWS)
+    await hostsClient.query(INSERT_SESSIONS, [application, from, Math.min(from + BATCH_ROWS - 1, rows)]);
   await hostsClient.query('vacuum analyze sessions');
 }
 
 async function measureHop(owner: TestServer, front: TestServer): Promise<{ roundTrip: Figure; copiedPerByte: number }> {
   const session = await owner.createSession({ keepAlive: true });
-  const [direct, viaFront] = await Promise.all(
+  const [directConnection, frontConnection] = await Promise.all(
     [owner, front].map(server => CdpConnection.open(addressAt(server, session.connectUrl))),
   );
-  if (!direct || !viaFront) throw new Error('one of the two CDP connections was not opened');
+  if (!directConnection || !frontConnection) throw new Error('one of the two CDP connections was not opened');
   const timeRoundTrips = (connection: CdpConnection) => async (): Promise<number> => {
     const times: number[] = [];
     for (let call = 0; call < extent.calls; call += 1)
       times.push(await measureMs(() => connection.send('Browser.getVersion')));
     return median(times);
   };
-  const measuredTimes = await measureInTurns(extent.blocks, timeRoundTrips(direct), timeRoundTrips(viaFront));
-  const page = await viaFront.attachToPage();
-  await viaFront.evaluate(`globalThis.megabyte = 'x'.repeat(${1024 ** 2}); 0`, page);
+  const timeComparison = await measureInTurns(
+    extent.blocks,
+    timeRoundTrips(directConnection),
+    timeRoundTrips(frontConnection),
+  );
+  const page = await frontConnection.attachToPage();
+  await frontConnection.evaluate(`globalThis.megabyte = 'x'.repeat(${1024 ** 2}); 0`, page);
   const bytesBefore = bytesCopiedBy(front.pid);
-  for (let megabyte = 0; megabyte < extent.megabytes; megabyte += 1) await viaFront.evaluate('megabyte', page);
+  for (let megabyte = 0; megabyte < extent.megabytes; megabyte += 1) await frontConnection.evaluate('megabyte', page);
   const bytesCopied = bytesCopiedBy(front.pid) - bytesBefore;
-  for (const connection of [direct, viaFront]) connection.close();
+  for (const connection of [directConnection, frontConnection]) connection.close();
   await owner.release(session.id);
-  const costMs = measuredTimes.ours.median - measuredTimes.base.median;
+  const costMs = timeComparison.ours.median - timeComparison.base.median;
   return {
     roundTrip: {
       ...{ name: `Round trip of CDP through a front, beside a direct one, p50 (${costMs.toFixed(3)} ms more)` },
-      ...{ unit: 'ms', comparison: measuredTimes, target: '≤ 0.15 ms more', isMet: costMs <= 0.15 },
+      ...{ unit: 'ms', comparison: timeComparison, target: '≤ 0.15 ms more', isMet: costMs <= 0.15 },
     },
     copiedPerByte: bytesCopied / 2 / (extent.megabytes * 1024 ** 2),
   };
@@ -323,8 +327,8 @@ async function measureHop(owner: TestServer, front: TestServer): Promise<{ round
 async function measureContexts(): Promise<Figure> {
   const site = await openSite();
   scope.defer(() => site.close());
-  const store = await startS3();
-  scope.defer(() => store.close());
+  const s3Server = await startS3();
+  scope.defer(() => s3Server.close());
   const startContextServer = async (extraEnv: Readonly<Record<string, string>>) => {
     const env = { BERTH_SLOTS: '2', BERTH_WARM: '0', BERTH_EGRESS_ALLOW: '127.0.0.1/32', ...extraEnv };
     const server = new TestServer({ env, isMeasured: true }, await claimFreePort());
@@ -335,21 +339,21 @@ async function measureContexts(): Promise<Figure> {
     const start = () => measureSessionStart(server, { browserSettings: { context: { id } } });
     return { start, sizeBytes };
   };
-  const [disk, bucket] = [await startContextServer({}), await startContextServer(store.env)];
-  const measuredTimes = await measureInTurns(extent.contexts, disk.start, bucket.start);
-  const extraMs = measuredTimes.ours.median - measuredTimes.base.median;
+  const [disk, bucket] = [await startContextServer({}), await startContextServer(s3Server.env)];
+  const timeComparison = await measureInTurns(extent.contexts, disk.start, bucket.start);
+  const extraMs = timeComparison.ours.median - timeComparison.base.median;
   const size = `${(bucket.sizeBytes / 1e6).toFixed(1)} MB`;
   return {
     ...{ name: `Start with a context of ${size} from a bucket, beside the disk, p50 (${extraMs.toFixed(0)} ms more)` },
-    ...{ unit: 'ms', comparison: measuredTimes, target: '', isMet: true },
+    ...{ unit: 'ms', comparison: timeComparison, target: '', isMet: true },
   };
 }
 
 /** Bytes that the process has read and written, according to the kernel's count of its system calls. */
 function bytesCopiedBy(pid: number): number {
   const ioText = readFileSync(`/proc/${pid}/io`, 'utf8');
-  const byteCount = (name: string): number => Number(new RegExp(`^${name}: (\\d+)`, 'm').exec(ioText)?.[1]);
-  return byteCount('rchar') + byteCount('wchar');
+  const byteCountOf = (name: string): number => Number(new RegExp(`^${name}: (\\d+)`, 'm').exec(ioText)?.[1]);
+  return byteCountOf('rchar') + byteCountOf('wchar');
 }
 
 const row = ({ name, unit, comparison: { base, ours, ratio }, target: targetText, isMet }: Figure): string =>

@@ -9,7 +9,7 @@ import { withTimeout } from '../server/kit/wait.ts';
 import { PlainChromium } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 import { CdpConnection } from './cdp-connection.ts';
-import { type Comparison, comparison, median } from './statistics.ts';
+import { type Comparison, comparisonOf, median } from './statistics.ts';
 
 const COMMANDS_IN_FLIGHT = 64;
 const MEGABYTE = 1_000_000;
@@ -92,7 +92,7 @@ export async function measureGateway(server: TestServer, rounds: number): Promis
 async function compare(measure: Measure, sides: readonly Side[], rounds: number): Promise<GatewayFigure> {
   const [direct = [], gateway = [], passThrough = []] = await measureInTurns(measure, sides, rounds);
   const { name, unit, target } = measure;
-  return { name, unit, target, gateway: comparison(direct, gateway), passThrough: comparison(direct, passThrough) };
+  return { name, unit, target, gateway: comparisonOf(direct, gateway), passThrough: comparisonOf(direct, passThrough) };
 }
 
 /** Measures the sides in alternating blocks, and returns the results by side. */

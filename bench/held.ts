@@ -52,7 +52,7 @@ interface HeldSession {
 }
 
 /** The number of concurrent releases. Further ones would only wait for a database connection. */
-const RELEASED_AT_ONCE = 8;
+const CONCURRENT_RELEASES_MAX = 8;
 
 export async function measureHeldSessions(
   server: TestServer,
@@ -83,11 +83,11 @@ export async function measureHeldSessions(
         break;
       }
     }
-    const responseResults = await Promise.all(openSessions.map(isResponsive));
+    const responsiveFlags = await Promise.all(openSessions.map(isResponsive));
     const boxMemory = memoryOfBoxes(server, new Set(openSessions.map(({ session }) => session.id)));
     return {
       server: serverFigures,
-      sessions: responseResults.filter(Boolean).length,
+      sessions: responsiveFlags.filter(Boolean).length,
       stopReason,
       privateMibEach: boxMemory.privateMib / openSessions.length,
       pssMibEach: boxMemory.pssMib / openSessions.length,
@@ -95,7 +95,9 @@ export async function measureHeldSessions(
   } finally {
     for (const { connection } of openSessions) connection.close();
     while (openSessions.length > 0)
-      await Promise.all(openSessions.splice(0, RELEASED_AT_ONCE).map(({ session }) => server.release(session.id)));
+      await Promise.all(
+        openSessions.splice(0, CONCURRENT_RELEASES_MAX).map(({ session }) => server.release(session.id)),
+      );
   }
 }
 

@@ -3,7 +3,13 @@ import { systemClock } from '../server/kit/clock.ts';
 import { PlainChromium } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 import { CdpConnection } from './cdp-connection.ts';
-import { type CpuSeconds, difference, measureChildren, PROCESS_KINDS, type ServerCpuMeter } from './cpu-groups.ts';
+import {
+  type CpuSeconds,
+  measureChildren,
+  PROCESS_KINDS,
+  type ServerCpuMeter,
+  subtractCpuSeconds,
+} from './cpu-groups.ts';
 import { median } from './statistics.ts';
 
 const PAGE = 'data:text/html,<title>life</title><h1>A page</h1>';
@@ -44,7 +50,7 @@ export async function measureLife(
       const session = await server.createSession();
       return { url: session.connectUrl, end: () => server.release(session.id) };
     };
-    ourCosts.push(differencesOf(await runLife(start, () => cpuMeter.read(), idleMs), difference));
+    ourCosts.push(differencesOf(await runLife(start, () => cpuMeter.read(), idleMs), subtractCpuSeconds));
   }
   return STEPS.map((step, index) => ({
     step,

@@ -6,7 +6,7 @@ import { PlainChromium } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 import { eventually } from '../tests/harness/until.ts';
 import { CdpConnection } from './cdp-connection.ts';
-import { type Comparison, comparison } from './statistics.ts';
+import { type Comparison, comparisonOf } from './statistics.ts';
 
 const TITLE = 'bench';
 const PAGE = `data:text/html,<title>${TITLE}</title><h1>A page</h1>`;
@@ -73,7 +73,7 @@ export async function measureLifecycle(server: TestServer, rounds: number): Prom
         name,
         step,
         target: targets[step],
-        comparison: comparison(timesOf(byHandCycles), timesOf(ourCycles)),
+        comparison: comparisonOf(timesOf(byHandCycles), timesOf(ourCycles)),
       });
     }
   }
@@ -88,20 +88,20 @@ export async function untilRefilled(server: TestServer): Promise<void> {
   let previousWarmBrowsers = -1;
   const readCounts = async () => {
     const { text } = await server.fetchFromOperator('/metrics');
-    const count = (name: string): number => Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1]);
-    const [warmBrowsers, boxes] = [count('berth_warm_browsers'), count('berth_boxes')];
-    const unstoredRecordings = count('berth_recordings_unstored');
+    const readMetric = (name: string): number => Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1]);
+    const [warmBrowsers, boxes] = [readMetric('berth_warm_browsers'), readMetric('berth_boxes')];
+    const unstoredRecordings = readMetric('berth_recordings_unstored');
     const isSettled =
       warmBrowsers > 0 && warmBrowsers === boxes && warmBrowsers === previousWarmBrowsers && unstoredRecordings === 0;
     previousWarmBrowsers = warmBrowsers;
-    if (!isSettled) await systemClock.sleep(SETTLED_MS);
+    if (!isSettled) await systemClock.sleep(SETTLE_INTERVAL_MS);
     return { isSettled, warmBrowsers, boxes, unstored: unstoredRecordings };
   };
   await eventually('the warm browsers', readCounts, ({ isSettled }) => isSettled, REFILL_TIMEOUT_MS);
 }
 
 /** A pool that starts no browser for this long is full. */
-const SETTLED_MS = 400;
+const SETTLE_INTERVAL_MS = 400;
 
 export const runSessionCycle = (server: TestServer, body: object = {}): Promise<Cycle> =>
   runCycle(async () => {

@@ -6,7 +6,7 @@ import { processesOf } from '../tests/harness/session-processes.ts';
 import { MEASURES, measureInTurns, prepareSide, type Side } from './gateway.ts';
 import { openSite, type Site } from './log-site.ts';
 import { cpuSecondsOf } from './processes.ts';
-import { type Comparison, comparison, type Summary, summary } from './statistics.ts';
+import { type Comparison, comparisonOf, type Summary, summaryOf } from './statistics.ts';
 
 export interface LogFigures {
   readonly gateway: ReadonlyArray<{
@@ -39,7 +39,7 @@ export async function measureLogs(
   const gateway: LogFigures['gateway'][number][] = [];
   for (const measure of MEASURES) {
     const [off = [], on = []] = await measureInTurns(measure, sides, rounds);
-    gateway.push({ name: measure.name, unit: measure.unit, comparison: comparison(off, on) });
+    gateway.push({ name: measure.name, unit: measure.unit, comparison: comparisonOf(off, on) });
   }
   const work: WorkFigure[] = [];
   for (const page of site.pages) work.push(await measureWork(server, sides, site, page, turns, turnMs));
@@ -84,8 +84,8 @@ async function measureWork(
     }
   const [off, on] = cpuPerMinute;
   const summariesOf = (kind: 'chromium' | 'server') => ({
-    off: summary(off?.[kind] ?? []),
-    on: summary(on?.[kind] ?? []),
+    off: summaryOf(off?.[kind] ?? []),
+    on: summaryOf(on?.[kind] ?? []),
   });
   return { page, chromium: summariesOf('chromium'), server: summariesOf('server') };
 }

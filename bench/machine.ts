@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { cpus, loadavg, release, totalmem } from 'node:os';
 import { readChromiumVersion } from '../server/engines/slots/chromium.ts';
 import { systemClock } from '../server/kit/clock.ts';
-import { CHROMIUM } from '../tests/harness/by-hand.ts';
+import { CHROMIUM_PATH } from '../tests/harness/by-hand.ts';
 
 export interface Machine {
   readonly cpu: string;
@@ -26,7 +26,7 @@ export async function readMachine(): Promise<Machine> {
     memoryGib: Math.round(totalmem() / 1024 ** 3),
     kernel: release(),
     system: systemName(),
-    chromium: (await readChromiumVersion(CHROMIUM)) ?? 'unknown',
+    chromium: (await readChromiumVersion(CHROMIUM_PATH)) ?? 'unknown',
     node: process.version,
     date: systemClock.now().toISOString().slice(0, 10),
     loadAtStart: Number((loadavg()[0] ?? 0).toFixed(2)),

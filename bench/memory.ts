@@ -34,9 +34,9 @@ export async function measureMemory(server: TestServer, settleMs: number): Promi
 }
 
 /** The total memory of the boxes of these sessions. */
-export function memoryOfBoxes(server: TestServer, sessions: ReadonlySet<string>): Memory {
+export function memoryOfBoxes(server: TestServer, sessionIds: ReadonlySet<string>): Memory {
   const sessionOfBox = server.sessionOfBox;
-  const boxes = boxesOf(server.dataDir).filter(({ id }) => sessions.has(sessionOfBox.get(id) ?? ''));
+  const boxes = boxesOf(server.dataDir).filter(({ id }) => sessionIds.has(sessionOfBox.get(id) ?? ''));
   return memoryOf(processTreesOf(boxes.flatMap(({ pids }) => pids)));
 }
 

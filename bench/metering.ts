@@ -7,13 +7,13 @@ import { liftLimits } from '../tests/harness/limits.ts';
 import { TestServer } from '../tests/harness/server.ts';
 import { untilRefilled } from './lifecycle.ts';
 import { describeMachine, readMachine } from './machine.ts';
-import { median, type Summary, summary } from './statistics.ts';
+import { median, type Summary, summaryOf } from './statistics.ts';
 
 const ROUNDS = 100;
 const QUICK_ROUNDS = 20;
 /** The number of rounds that are not counted, because the first requests to a server are slower. */
 const WARM_UP_ROUNDS = 10;
-const TARGET_MS = 1;
+const ADDED_MS_MAX = 1;
 const CREDITS = '1000000';
 const RATES = { BERTH_RATE_BROWSER_SECOND: '1000', BERTH_RATE_EGRESS_MEGABYTE: '100' };
 
@@ -31,7 +31,7 @@ interface Figures {
 
 const startedServers: TestServer[] = [];
 
-async function start(env: Record<string, string>): Promise<TestServer> {
+async function startServer(env: Record<string, string>): Promise<TestServer> {
   const server = new TestServer(
     { env: { BERTH_WARM: '2', BERTH_SLOTS: '6', ...env }, isMeasured: true },
     await claimFreePort(),
@@ -57,13 +57,13 @@ async function createAndRelease(server: TestServer): Promise<Times> {
   return { createMs: createdMs - startMs, releaseMs: systemClock.monotonicMs() - createdMs };
 }
 
-async function measure(off: TestServer, on: TestServer, rounds: number): Promise<Figures> {
+async function measure(freeServer: TestServer, chargedServer: TestServer, rounds: number): Promise<Figures> {
   const times: { off: Times[]; on: Times[] } = { off: [], on: [] };
   for (let round = -WARM_UP_ROUNDS; round < rounds; round += 1) {
     // The two servers take turns in going first.
     const isOffFirst = round % 2 === 0;
-    const first = await createAndRelease(isOffFirst ? off : on);
-    const second = await createAndRelease(isOffFirst ? on : off);
+    const first = await createAndRelease(isOffFirst ? freeServer : chargedServer);
+    const second = await createAndRelease(isOffFirst ? chargedServer : freeServer);
     if (round < 0) continue;
     times.off.push(isOffFirst ? first : second);
     times.on.push(isOffFirst ? second : first);
@@ -72,9 +72,9 @@ async function measure(off: TestServer, on: TestServer, rounds: number): Promise
   const differencesOf = (timeField: keyof Times): number[] =>
     timesOf('on', timeField).map((ms, at) => ms - (timesOf('off', timeField)[at] ?? Number.NaN));
   return {
-    off: summary(timesOf('off', 'createMs')),
-    on: summary(timesOf('on', 'createMs')),
-    difference: summary(differencesOf('createMs')),
+    off: summaryOf(timesOf('off', 'createMs')),
+    on: summaryOf(timesOf('on', 'createMs')),
+    difference: summaryOf(differencesOf('createMs')),
     released: {
       ...{ off: median(timesOf('off', 'releaseMs')), on: median(timesOf('on', 'releaseMs')) },
       difference: median(differencesOf('releaseMs')),
@@ -85,14 +85,14 @@ async function measure(off: TestServer, on: TestServer, rounds: number): Promise
 const formatMs = (value: number): string => `${value.toFixed(2)} ms`;
 
 function figuresTable({ off, on, difference, released }: Figures): string {
-  const isMet = difference.median <= TARGET_MS;
+  const isMet = difference.median <= ADDED_MS_MAX;
   return [
     '| | without credit | with credit | median of the differences |',
     '| --- | --- | --- | --- |',
     `| create | ${formatMs(off.median)} | ${formatMs(on.median)} | ${formatMs(difference.median)} |`,
     `| release | ${formatMs(released.off)} | ${formatMs(released.on)} | ${formatMs(released.difference)} |`,
     '',
-    `${off.count} creates on each side. Asked of a create: at most ${TARGET_MS} ms more. ${isMet ? 'Met.' : 'Not met.'}`,
+    `${off.count} creates on each side. Asked of a create: at most ${ADDED_MS_MAX} ms more. ${isMet ? 'Met.' : 'Not met.'}`,
     '',
   ].join('\n');
 }
@@ -100,10 +100,10 @@ function figuresTable({ off, on, difference, released }: Figures): string {
 const { values } = parseArgs({ options: { quick: { type: 'boolean' }, json: { type: 'boolean' } } });
 const machine = await readMachine();
 try {
-  const [off, on] = [await start({}), await start(RATES)];
-  const grantResult = await on.berth('credits', 'grant', '-', CREDITS, '--reason', 'bench');
+  const [freeServer, chargedServer] = [await startServer({}), await startServer(RATES)];
+  const grantResult = await chargedServer.berth('credits', 'grant', '-', CREDITS, '--reason', 'bench');
   if (grantResult.code !== 0) throw new Error(grantResult.stderr);
-  const figures = await measure(off, on, values.quick ? QUICK_ROUNDS : ROUNDS);
+  const figures = await measure(freeServer, chargedServer, values.quick ? QUICK_ROUNDS : ROUNDS);
   process.stdout.write(
     values.json
       ? `${JSON.stringify({ machine, ...figures })}\n`

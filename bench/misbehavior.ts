@@ -25,7 +25,7 @@ const FORM =
   'data:text/html,<input type=password value=secret><p id=n></p><script>setInterval(()=>{n.textContent=Math.random()},100)</script>';
 const UNREAD_BYTES = 8_000_000;
 const UNREAD_RESPONSES = 4;
-const UNREAD_MS = 500;
+const UNREAD_WAIT_MS = 500;
 const RECORDING_MS = 3_000;
 
 export interface Misbehavior {
@@ -47,7 +47,7 @@ export async function openOffender(server: TestServer, key: string): Promise<Off
   const page = await connection.attachToPage();
   const evaluateInPage = (expression: string): Promise<unknown> => connection.evaluate(expression, page);
   await connection.visit(`${sites[0]?.url}/idle`, page);
-  await download(server, key, session, evaluateInPage);
+  await downloadRepeatedly(server, key, session, evaluateInPage);
   const recordedSession = await server.createSession(
     { keepAlive: true, browserSettings: { recordSession: true } },
     key,
@@ -83,7 +83,7 @@ export async function openOffender(server: TestServer, key: string): Promise<Off
       name: 'files of certificates',
       run: async () => server.api('POST', '/v1/browsers/certificates', { key, ...(await createCertificateUpload()) }),
     },
-    { name: 'unread sockets', run: () => leaveUnread(session.connectUrl) },
+    { name: 'unread sockets', run: () => leaveResponsesUnread(session.connectUrl) },
     {
       name: 'masks of 3840x2160',
       run: async () => {
@@ -133,7 +133,7 @@ async function createFullContext(server: TestServer, key: string, sites: readonl
 }
 
 /** Makes a page download files that all have the same name. */
-async function download(
+async function downloadRepeatedly(
   server: TestServer,
   key: string,
   session: CreatedSession,
@@ -169,13 +169,13 @@ async function readAndDiscard(url: string, key: string): Promise<void> {
 const createCertificateUpload = () => uploadRequest('ca.pem', '-----BEGIN CERTIFICATE-----\n'.repeat(30_000));
 
 /** Sends commands with large responses, and does not read the responses. */
-async function leaveUnread(url: string): Promise<void> {
+async function leaveResponsesUnread(url: string): Promise<void> {
   const connection = await CdpConnection.open(url);
   const page = await connection.attachToPage();
   connection.pause();
   const params = { expression: `'x'.repeat(${UNREAD_BYTES})`, returnByValue: true };
   for (let count = 0; count < UNREAD_RESPONSES; count++)
     connection.send('Runtime.evaluate', params, page).catch(() => {});
-  await systemClock.sleep(UNREAD_MS);
+  await systemClock.sleep(UNREAD_WAIT_MS);
   connection.close();
 }

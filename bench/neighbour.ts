@@ -21,9 +21,9 @@ const PROBE_TIMEOUT_MS = 40_000;
 const FULL_EXTENT = { quietMs: 15_000, loadMs: 12_000 };
 const QUICK_EXTENT = { quietMs: 4_000, loadMs: 3_000 };
 /** The number of log lines that are shown on failure. */
-const LINES_SHOWN = 10;
+const LOG_LINES_SHOWN = 10;
 /** The limit for the p99 under load, relative to the p99 without load. */
-const TARGET = 3;
+const P99_RATIO_MAX = 3;
 
 interface NeighbourOptions {
   readonly quick: boolean;
@@ -136,7 +136,7 @@ async function measure(server: TestServer, { quick, only }: NeighbourOptions): P
     'p50 ms',
     'p99 ms',
     'max ms',
-    `p99 / quiet, at most ${TARGET}`,
+    `p99 / quiet, at most ${P99_RATIO_MAX}`,
     'answers',
   ]);
   const table = [head, row(['---', ...Array(5).fill('---:')]), latencyRow('nothing', quietLatencies, quietLatencies)];
@@ -181,7 +181,7 @@ try {
   process.stdout.write(await withTimeout(BENCH_TIMEOUT_MS, 'the bench', () => measure(server, values)));
 } catch (error) {
   process.stderr.write(`bench: ${error instanceof WaitExpired ? error.message : error}\n`);
-  process.stderr.write(`${server.log().slice(-LINES_SHOWN).join('\n')}\n`);
+  process.stderr.write(`${server.log().slice(-LOG_LINES_SHOWN).join('\n')}\n`);
   process.exitCode = 1;
 } finally {
   await server.close();

@@ -14,7 +14,7 @@ import { TestServer } from '../tests/harness/server.ts';
 import { CdpConnection } from './cdp-connection.ts';
 import { untilRefilled } from './lifecycle.ts';
 import { describeMachine, readMachine } from './machine.ts';
-import { type Comparison, comparison } from './statistics.ts';
+import { type Comparison, comparisonOf } from './statistics.ts';
 
 const BENCH_TIMEOUT_MS = 600_000;
 const ROUNDS = { screenshots: 15, calls: 300, invokes: 300 };
@@ -72,7 +72,7 @@ async function measureScreenshots(key: string, rounds: number): Promise<Comparis
     await untilRefilled(server);
     ourTimes.push(await measureMs(() => captureByOperation(key)));
   }
-  return comparison(byHandTimes, ourTimes);
+  return comparisonOf(byHandTimes, ourTimes);
 }
 
 /**
@@ -101,15 +101,15 @@ async function measureCalls(rounds: number): Promise<Comparison> {
     if (isError === true) throw new Error(JSON.stringify(content));
   };
   for (let round = 0; round < rounds / 10; round += 1) await evaluateOverMcp();
-  const [cdp, mcp]: [number[], number[]] = [[], []];
+  const [cdpTimes, mcpTimes]: [number[], number[]] = [[], []];
   for (let round = 0; round < rounds; round += 1) {
-    cdp.push(await measureMs(evaluateOverCdp));
-    mcp.push(await measureMs(evaluateOverMcp));
+    cdpTimes.push(await measureMs(evaluateOverCdp));
+    mcpTimes.push(await measureMs(evaluateOverMcp));
   }
   connection.close();
   await client.close();
   await server.release(session.id);
-  return comparison(cdp, mcp);
+  return comparisonOf(cdpTimes, mcpTimes);
 }
 
 /** Compares calls of a read operation, which puts one member of the input into its URL, with the same GET by `fetch`. */
@@ -135,7 +135,7 @@ async function measureInvokes(rounds: number): Promise<Comparison> {
     directMs.push(await measureMs(callDirectly));
     invokedMs.push(await measureMs(invokeRead));
   }
-  return comparison(directMs, invokedMs);
+  return comparisonOf(directMs, invokedMs);
 }
 
 const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`;
@@ -146,22 +146,22 @@ async function measure(rounds: typeof ROUNDS): Promise<void> {
   await server.start();
   await liftLimits(server);
   const { key } = await issueAgentKey(server);
-  const screenshots = await measureScreenshots(key, rounds.screenshots);
-  const calls = await measureCalls(rounds.calls);
-  const invokes = await measureInvokes(rounds.invokes);
-  const addedMs = calls.ours.median - calls.base.median;
+  const screenshotComparison = await measureScreenshots(key, rounds.screenshots);
+  const callComparison = await measureCalls(rounds.calls);
+  const invokeComparison = await measureInvokes(rounds.invokes);
+  const addedMs = callComparison.ours.median - callComparison.base.median;
   process.stdout.write(`Measured on: ${describeMachine(await readMachine())}.\n\n`);
   process.stdout.write(row(['ms, median', 'by hand', 'Berth', 'compared', 'asked for']));
   process.stdout.write(row(['---', '---:', '---:', '---:', '---:']));
-  const [hand, ours] = [screenshots.base.median.toFixed(0), screenshots.ours.median.toFixed(0)];
+  const [hand, ours] = [screenshotComparison.base.median.toFixed(0), screenshotComparison.ours.median.toFixed(0)];
   process.stdout.write(
-    row(['screenshot of an address', hand, ours, `ratio ${formatSpread(screenshots.ratio)}`, '≤ 0.5']),
+    row(['screenshot of an address', hand, ours, `ratio ${formatSpread(screenshotComparison.ratio)}`, '≤ 0.5']),
   );
-  const [cdp, mcp] = [calls.base.median.toFixed(2), calls.ours.median.toFixed(2)];
+  const [cdp, mcp] = [callComparison.base.median.toFixed(2), callComparison.ours.median.toFixed(2)];
   process.stdout.write(
     row(['tool call over MCP beside CDP', cdp, mcp, `${addedMs.toFixed(2)} ms more`, '≤ 5 ms more']),
   );
-  const [directMedian, invokedMedian] = [invokes.base.median, invokes.ours.median];
+  const [directMedian, invokedMedian] = [invokeComparison.base.median, invokeComparison.ours.median];
   const differenceText = `${(invokedMedian - directMedian).toFixed(2)} ms more`;
   process.stdout.write(
     row(['http invoke on loopback', directMedian.toFixed(2), invokedMedian.toFixed(2), differenceText, '≤ 8 ms more']),

@@ -2,15 +2,15 @@
 // lower bound for a gateway in Node on this machine. Prints its port, and exits when its parent exits.
 import { connect, createServer } from 'node:net';
 
-const target = Number(process.argv[2]);
+const targetPort = Number(process.argv[2]);
 
 const server = createServer({ noDelay: true }, client => {
-  const browser = connect({ port: target, host: '127.0.0.1', noDelay: true });
-  client.on('data', bytes => void browser.write(bytes));
-  browser.on('data', bytes => void client.write(bytes));
+  const browserSocket = connect({ port: targetPort, host: '127.0.0.1', noDelay: true });
+  client.on('data', bytes => void browserSocket.write(bytes));
+  browserSocket.on('data', bytes => void client.write(bytes));
   for (const [one, other] of [
-    [client, browser],
-    [browser, client],
+    [client, browserSocket],
+    [browserSocket, client],
   ] as const) {
     one.on('error', () => {}); // a 'close' event follows
     one.on('close', () => other.destroy());

@@ -31,7 +31,7 @@ const CONSTANT_FPS = 25;
 const HOUR_SEGMENTS = 600;
 const PLAYLIST_REQUESTS = 50;
 
-const WAYS = ['off', 'recorded', 'x264 at 25 fps'] as const;
+const RECORDING_MODES = ['off', 'recorded', 'x264 at 25 fps'] as const;
 
 interface Cost {
   /** CPU seconds per minute of Chromium and its jail. */
@@ -50,36 +50,41 @@ const server = new TestServer({ isMeasured: true }, await claimFreePort());
 let cpuMeter: ReturnType<typeof createCpuMeter> | undefined;
 const cpuSecondsUsed = (): number => cpuMeter?.seconds() ?? 0;
 
-async function measureCost(page: keyof typeof MOVING_PAGES, way: (typeof WAYS)[number]): Promise<Cost> {
+async function measureCost(
+  page: keyof typeof MOVING_PAGES,
+  recordingMode: (typeof RECORDING_MODES)[number],
+): Promise<Cost> {
   const { id, connectUrl } = await server.createSession({
     keepAlive: true,
-    recordSession: way === 'recorded',
+    recordSession: recordingMode === 'recorded',
     logSession: false,
   });
   const client = await CdpClient.connect(connectUrl);
   const channel = await client.attachToPage();
   await client.send('Page.navigate', { url: MOVING_PAGES[page] }, channel);
-  const constantRecorder = way === 'x264 at 25 fps' ? await recordAtConstantRate(client, channel) : undefined;
+  const constantRateRecorder =
+    recordingMode === 'x264 at 25 fps' ? await recordAtConstantRate(client, channel) : undefined;
   await systemClock.sleep(SETTLE_MS);
   const cpuBefore = {
     box: cpuSecondsWithChildren(boxPids(server)),
     all: cpuSecondsUsed(),
-    constant: constantRecorder?.cpu() ?? 0,
+    constant: constantRateRecorder?.cpu() ?? 0,
   };
   await systemClock.sleep(seconds * 1000);
-  const browserSeconds = cpuSecondsWithChildren(boxPids(server)) - cpuBefore.box;
-  const encoderSeconds = (constantRecorder?.cpu() ?? 0) - cpuBefore.constant;
-  const serverSeconds = cpuSecondsUsed() - cpuBefore.all - browserSeconds + encoderSeconds;
-  const constantBytes = await constantRecorder?.stop();
-  if (way === 'recorded') await systemClock.sleep(STORE_WAIT_MS);
+  const boxCpuSeconds = cpuSecondsWithChildren(boxPids(server)) - cpuBefore.box;
+  const encoderCpuSeconds = (constantRateRecorder?.cpu() ?? 0) - cpuBefore.constant;
+  const outsideCpuSeconds = cpuSecondsUsed() - cpuBefore.all - boxCpuSeconds + encoderCpuSeconds;
+  const constantRateBytes = await constantRateRecorder?.stop();
+  if (recordingMode === 'recorded') await systemClock.sleep(STORE_WAIT_MS);
   const minutes = (SETTLE_MS + seconds * 1000) / 60_000;
-  const bytesPerMinute = way === 'recorded' ? await storedBytesPerMinute(id) : (constantBytes ?? 0) / minutes;
+  const bytesPerMinute =
+    recordingMode === 'recorded' ? await storedBytesPerMinute(id) : (constantRateBytes ?? 0) / minutes;
   await client.close();
   await server.release(id);
   const perMinute = 60 / seconds;
   return {
-    browserCpuSeconds: browserSeconds * perMinute,
-    serverCpuSeconds: serverSeconds * perMinute,
+    browserCpuSeconds: boxCpuSeconds * perMinute,
+    serverCpuSeconds: outsideCpuSeconds * perMinute,
     mebibytesPerMinute: bytesPerMinute / 1024 ** 2,
   };
 }
@@ -159,7 +164,7 @@ async function measurePlaylistMs(): Promise<number> {
 }
 
 /** Joins six hundred segments of 200 KiB, and syncs the file to disk. */
-async function joinHour(): Promise<{ wallMs: number; cpuSeconds: number }> {
+async function measureJoin(): Promise<{ wallMs: number; cpuSeconds: number }> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-bench-'));
   try {
     const disk = await openDisk(folder);
@@ -196,7 +201,7 @@ async function joinHour(): Promise<{ wallMs: number; cpuSeconds: number }> {
         })(),
       );
     }
-    const [beforeMs, beforeCpu] = [systemClock.monotonicMs(), process.cpuUsage()];
+    const [startMs, startCpuUsage] = [systemClock.monotonicMs(), process.cpuUsage()];
     const { head } = mp4Head(
       init,
       size,
@@ -209,8 +214,8 @@ async function joinHour(): Promise<{ wallMs: number; cpuSeconds: number }> {
         for (let n = 0; n < HOUR_SEGMENTS; n++) yield (await disk.read(keyOf(n))) ?? Buffer.alloc(0);
       })(),
     );
-    const { user, system } = process.cpuUsage(beforeCpu);
-    return { wallMs: systemClock.monotonicMs() - beforeMs, cpuSeconds: (user + system) / 1e6 };
+    const { user, system } = process.cpuUsage(startCpuUsage);
+    return { wallMs: systemClock.monotonicMs() - startMs, cpuSeconds: (user + system) / 1e6 };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -221,19 +226,19 @@ try {
   cpuMeter = createCpuMeter(pidsOutsideBoxes(server));
   const rows: string[] = [];
   for (const page of ['idle', 'agent', 'moving'] as const)
-    for (const way of WAYS) {
-      process.stderr.write(`bench: ${page}, ${way}\n`);
-      const { browserCpuSeconds, serverCpuSeconds, mebibytesPerMinute } = await measureCost(page, way);
+    for (const recordingMode of RECORDING_MODES) {
+      process.stderr.write(`bench: ${page}, ${recordingMode}\n`);
+      const { browserCpuSeconds, serverCpuSeconds, mebibytesPerMinute } = await measureCost(page, recordingMode);
       rows.push(
-        `| ${page} | ${way} | ${browserCpuSeconds.toFixed(2)} | ${serverCpuSeconds.toFixed(2)} | ${mebibytesPerMinute.toFixed(2)} |`,
+        `| ${page} | ${recordingMode} | ${browserCpuSeconds.toFixed(2)} | ${serverCpuSeconds.toFixed(2)} | ${mebibytesPerMinute.toFixed(2)} |`,
       );
     }
-  const [playlist, joinTimes] = [await measurePlaylistMs(), await joinHour()];
+  const [playlistMs, joinTimes] = [await measurePlaylistMs(), await measureJoin()];
   process.stdout.write(`Measured on: ${describeMachine(await readMachine())}; ${seconds} s each.\n\n`);
   process.stdout.write(
     '| Page | Recording | Chromium, CPU s/min | outside, CPU s/min | MiB/min |\n| --- | --- | ---: | ---: | ---: |\n',
   );
-  process.stdout.write(`${rows.join('\n')}\n\nPlaylist, median: ${playlist.toFixed(1)} ms. `);
+  process.stdout.write(`${rows.join('\n')}\n\nPlaylist, median: ${playlistMs.toFixed(1)} ms. `);
   process.stdout.write(
     `MP4 of an hour (126 MB): ${joinTimes.wallMs.toFixed(0)} ms, ${joinTimes.cpuSeconds.toFixed(2)} CPU s.\n`,
   );

@@ -17,18 +17,18 @@ export interface Comparison {
   readonly ratio: Summary;
 }
 
-export function summary(values: readonly number[]): Summary {
+export function summaryOf(values: readonly number[]): Summary {
   const sortedValues = values.toSorted((one, other) => one - other);
   const [min, max] = [sortedValues[0], sortedValues.at(-1)];
   if (min === undefined || max === undefined) throw new Error('a summary needs at least one measured value');
   return { median: medianOfSorted(sortedValues), min, max, count: sortedValues.length };
 }
 
-export const median = (values: readonly number[]): number => summary(values).median;
+export const median = (values: readonly number[]): number => summaryOf(values).median;
 
-export function comparison(base: readonly number[], ours: readonly number[]): Comparison {
+export function comparisonOf(base: readonly number[], ours: readonly number[]): Comparison {
   const ratios = base.map((value, index) => (ours[index] ?? Number.NaN) / value);
-  return { base: summary(base), ours: summary(ours), ratio: summary(ratios) };
+  return { base: summaryOf(base), ours: summaryOf(ours), ratio: summaryOf(ratios) };
 }
 
 function medianOfSorted(sorted: readonly number[]): number {

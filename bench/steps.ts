@@ -6,9 +6,9 @@ import { liftLimits } from '../tests/harness/limits.ts';
 import { openOtlpReceiver, type ReceivedSpan } from '../tests/harness/otlp-receiver.ts';
 import { TestServer } from '../tests/harness/server.ts';
 import { untilRefilled } from './lifecycle.ts';
-import { type Summary, summary } from './statistics.ts';
+import { type Summary, summaryOf } from './statistics.ts';
 
-const EXPORT_MS = 7_000;
+const EXPORT_WAIT_MS = 7_000;
 /** The label of the time that no span covers: HTTP, the credential, limits, reading the row, the response. */
 const REST_LABEL = 'the rest: HTTP, credential, limits, answer';
 
@@ -30,7 +30,7 @@ export async function measureSteps(rounds: number, slots: number): Promise<reado
       const session = await server.createSession();
       await server.release(session.id);
     }
-    await systemClock.sleep(EXPORT_MS);
+    await systemClock.sleep(EXPORT_WAIT_MS);
     return ['createSession', 'updateSession'].flatMap(operation => stepsOf(operation, receiver.spans));
   } finally {
     await server.close();
@@ -53,7 +53,7 @@ function stepsOf(operation: string, spans: readonly ReceivedSpan[]): StepFigure[
   const figureOf = (step: string, ms: (root: ReceivedSpan) => number): StepFigure => ({
     operation,
     step,
-    ms: summary(rootSpans.map(ms)),
+    ms: summaryOf(rootSpans.map(ms)),
   });
   const sum = (childSpans: readonly ReceivedSpan[]): number =>
     childSpans.reduce((total, part) => total + msOf(part), 0);

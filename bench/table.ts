@@ -164,7 +164,7 @@ const networkTable = (figures: readonly EgressFigure[]): string =>
   );
 
 const contextTable = ({ megabytes, start, byHand }: ContextFigures): string => {
-  const cells = ({ base, ours, ratio }: Comparison): string[] => [
+  const comparisonCells = ({ base, ours, ratio }: Comparison): string[] => [
     base.median.toFixed(0),
     ours.median.toFixed(0),
     formatSpread(ratio),
@@ -172,8 +172,8 @@ const contextTable = ({ megabytes, start, byHand }: ContextFigures): string => {
   return table(
     ['Cold start to the first CDP answer, ms', 'without', 'with', 'ratio (min–max)', 'asked for'],
     [
-      [`a context of ${megabytes.toFixed(1)} MB`, ...cells(start), '≤ 1.15'],
-      ['by hand, with such a profile in place: Chromium’s own part', ...cells(byHand), ''],
+      [`a context of ${megabytes.toFixed(1)} MB`, ...comparisonCells(start), '≤ 1.15'],
+      ['by hand, with such a profile in place: Chromium’s own part', ...comparisonCells(byHand), ''],
     ],
   );
 };

@@ -2,7 +2,7 @@
 import { systemClock } from '../server/kit/clock.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 import { runByHandCycle, runSessionCycle } from './lifecycle.ts';
-import { type Comparison, comparison } from './statistics.ts';
+import { type Comparison, comparisonOf } from './statistics.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -23,7 +23,7 @@ export async function measureThroughput(
       byHandRates.push(await measurePerMinute(concurrency, turnMs, runByHandCycle));
       ourRates.push(await measurePerMinute(concurrency, turnMs, () => runSessionCycle(server)));
     }
-    figures.push({ concurrency, comparison: comparison(byHandRates, ourRates) });
+    figures.push({ concurrency, comparison: comparisonOf(byHandRates, ourRates) });
   }
   return figures;
 }

@@ -18,7 +18,7 @@ const { runBerth } = await import('./run.ts');
 /**
  * The maximum time for pending output. A resource that keeps the process alive for longer is a bug, which is reported.
  */
-const LINGER_MS = 2_000;
+const LINGER_MS_MAX = 2_000;
 
 // The reader of the output may close it early (`| head`, a closed terminal). The error is ignored, because it must not
 // end the server.
@@ -34,4 +34,4 @@ process.exitCode = await runBerth(process.argv.slice(2), {
 setTimeout(() => {
   process.stderr.write(`berth: exited with open resources: ${process.getActiveResourcesInfo().join(', ')}\n`);
   process.exit();
-}, LINGER_MS).unref();
+}, LINGER_MS_MAX).unref();

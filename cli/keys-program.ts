@@ -18,7 +18,7 @@ export function addKeyCommands(program: Command, terminal: Terminal): void {
       'Manage agent keys, which let programs use browsers. Works on the data folder, even while the service is running, or over HTTP with --app.',
     )
     .helpCommand(false);
-  const create = keys
+  const createCommand = keys
     .command('create')
     .description('Create an agent key and print it. It is shown only once, because only its hash is stored.')
     .option('--name <NAME>', 'the name of the key', 'cli')
@@ -26,26 +26,26 @@ export function addKeyCommands(program: Command, terminal: Terminal): void {
     .option('--expires <TIME>', 'when it expires, such as 2027-01-31 or 2027-01-31T12:00:00Z', readTime)
     .option('--save', 'over HTTP: save the key in the profile for use with berth sessions, instead of printing it')
     .option('--json', 'print {"id","applicationId","key"}');
-  addTargetOptions(create).action(async (options: LocalOrHttp<CreateKeyOptions, CreateAppKeyOptions>) => {
+  addTargetOptions(createCommand).action(async (options: LocalOrHttp<CreateKeyOptions, CreateAppKeyOptions>) => {
     const http = httpOptionsOf(options);
     if (http) return (await import('./commands/keys-over-http.ts')).createAppKey(terminal, http);
     return (await import('./commands/keys.ts')).createKey(terminal, options);
   });
-  const list = keys
+  const listCommand = keys
     .command('list')
     .description('List agent keys, without the keys themselves.')
     .option('--json', 'print a JSON array');
-  addTargetOptions(list).action(async (options: LocalOrHttp<ListKeysOptions, AppOptions>) => {
+  addTargetOptions(listCommand).action(async (options: LocalOrHttp<ListKeysOptions, AppOptions>) => {
     const http = httpOptionsOf(options);
     if (http) return (await import('./commands/keys-over-http.ts')).listAppKeys(terminal, http);
     return (await import('./commands/keys.ts')).listKeys(terminal, options);
   });
-  const revoke = keys
+  const revokeCommand = keys
     .command('revoke')
     .description('Revoke an agent key immediately. This cannot be undone.')
     .argument('<KEY_ID>', 'the id of the key')
     .option('--json', 'print {"id","applicationId","revoked"}');
-  addTargetOptions(revoke).action(async (id: string, options: LocalOrHttp<ListKeysOptions, AppOptions>) => {
+  addTargetOptions(revokeCommand).action(async (id: string, options: LocalOrHttp<ListKeysOptions, AppOptions>) => {
     const http = httpOptionsOf(options);
     if (http) return (await import('./commands/keys-over-http.ts')).revokeAppKey(terminal, id, http);
     return (await import('./commands/keys.ts')).revokeKey(terminal, id, options);

@@ -16,7 +16,7 @@ export async function runBerth(args: readonly string[], terminal: Terminal): Pro
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
     terminal.say(`berth: ${textOf(error)}\n`);
-    return codeOf(error);
+    return exitCodeOf(error);
   }
 }
 
@@ -27,7 +27,7 @@ function textOf(error: unknown): string {
   return isExpected ? error.message : (error.stack ?? error.message);
 }
 
-function codeOf(error: unknown): ExitCode {
+function exitCodeOf(error: unknown): ExitCode {
   if (error instanceof CommandFailed) return error.code;
   if (error instanceof Error && error.name === 'BadConfig') return EXIT.usage;
   return EXIT.failed;

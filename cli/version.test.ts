@@ -10,12 +10,12 @@ for (const kind of ['relative', 'absolute'] as const)
     const folder = mkdtempSync(join(tmpdir(), 'berth-version-'));
     t.after(() => rmSync(folder, { recursive: true }));
     const git = join(folder, 'git');
-    const own = join(git, 'worktrees', 'extra');
-    mkdirSync(own, { recursive: true });
+    const worktreeGit = join(git, 'worktrees', 'extra');
+    mkdirSync(worktreeGit, { recursive: true });
     mkdirSync(join(git, 'refs', 'heads'), { recursive: true });
-    writeFileSync(join(folder, '.git'), `gitdir: ${kind === 'absolute' ? own : 'git/worktrees/extra'}\n`);
-    writeFileSync(join(own, 'HEAD'), 'ref: refs/heads/main\n');
-    writeFileSync(join(own, 'commondir'), `${kind === 'absolute' ? git : '../..'}\n`);
+    writeFileSync(join(folder, '.git'), `gitdir: ${kind === 'absolute' ? worktreeGit : 'git/worktrees/extra'}\n`);
+    writeFileSync(join(worktreeGit, 'HEAD'), 'ref: refs/heads/main\n');
+    writeFileSync(join(worktreeGit, 'commondir'), `${kind === 'absolute' ? git : '../..'}\n`);
     writeFileSync(join(git, 'refs', 'heads', 'main'), '0123456789abcdef0123456789abcdef01234567\n');
     assert.match(versionText(folder), / \(0123456789ab\)$/);
   });

@@ -106,7 +106,8 @@ export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 export const AUDIT_ACTOR_KINDS = ['account', 'agent_key', 'consumer', 'operator', 'anonymous', 'service'] as const;
 export const AUDIT_OUTCOMES = ['success', 'refused'] as const;
 
-const NamedObject = (description: string) => Type.Object({ kind: Type.String(), id: Type.String() }, { description });
+const ObjectReference = (description: string) =>
+  Type.Object({ kind: Type.String(), id: Type.String() }, { description });
 
 export const AuditEntry = Type.Object(
   {
@@ -125,12 +126,12 @@ export const AuditEntry = Type.Object(
       { description: 'Who performed the action.' },
     ),
     via: Type.Optional(
-      NamedObject(
+      ObjectReference(
         'The credential that was used, by kind (`personal_token`, `developer_token`, `human_session`, `consumer_session` or `agent_key`) and id.',
       ),
     ),
     action: Type.Enum([...AUDIT_ACTIONS], { description: 'What was done.' }),
-    target: Type.Optional(NamedObject('The object that the action changed or used.')),
+    target: Type.Optional(ObjectReference('The object that the action changed or used.')),
     outcome: Type.Enum([...AUDIT_OUTCOMES], { description: '`refused`: nothing was changed.' }),
     ip: Type.Optional(Type.String({ description: 'IP address of the caller.' })),
     userAgent: Type.Optional(Type.String({ description: 'The `User-Agent` of the request, shortened.' })),

@@ -7,7 +7,7 @@ export const CERTIFICATES_PER_APPLICATION_MAX = 1000;
 /** Larger than a PEM bundle of all public root certificates. */
 export const CERTIFICATE_UPLOAD_BYTES_MAX = 1_000_000;
 /** Maximum total size of the certificates that one session trusts, in bytes. */
-export const TRUSTED_BYTES_MAX = 2_000_000;
+export const TRUSTED_CERTIFICATE_BYTES_MAX = 2_000_000;
 
 export const Certificate = Type.Object(
   {

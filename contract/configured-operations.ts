@@ -9,7 +9,7 @@ import { PAGE_INPUT, STEPS_MAX, Step } from './managed-operations.ts';
 
 export const OPERATIONS_PER_APPLICATION_MAX = 500;
 /** Number of revisions that are kept. Older ones are deleted, except those that are published or running. */
-export const REVISIONS_KEPT = 100;
+export const REVISIONS_KEPT_MAX = 100;
 export const SCHEMA_BYTES_MAX = 65_536;
 export const HTTP_TIMEOUT_MS_MAX = 120_000;
 export const HTTP_TIMEOUT_MS_DEFAULT = 20_000;

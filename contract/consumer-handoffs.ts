@@ -2,7 +2,7 @@
 // takes control of the browser.
 import { type Static, Type } from 'typebox';
 import { Page, PageQuery, Time, Uuid } from './common.ts';
-import { Handoff, INSTRUCTIONS_SHOWN_MAX } from './handoffs.ts';
+import { Handoff, INSTRUCTIONS_SHOWN_CHARACTERS_MAX } from './handoffs.ts';
 
 /** Maximum number of open hand-offs per consumer, whether they are waiting for the consumer or claimed. */
 export const OPEN_HANDOFFS_PER_CONSUMER_MAX = 20;
@@ -20,7 +20,7 @@ export const ConsumerHandoff = Type.Object(
     status,
     reason,
     instructions: Type.String({
-      description: `The first ${INSTRUCTIONS_SHOWN_MAX} characters of what the agent asks for, as plain text. Untrusted.`,
+      description: `The first ${INSTRUCTIONS_SHOWN_CHARACTERS_MAX} characters of what the agent asks for, as plain text. Untrusted.`,
     }),
     agent: Type.Object(
       { name: Type.String({ description: 'Name of the agent key.' }) },

@@ -9,7 +9,7 @@ export const CONTEXT_NAME_CHARACTERS_MAX = 128;
 /** Maximum number of versions that are kept in addition to the newest one. */
 export const EARLIER_VERSIONS_MAX = 5;
 /** Number of days for which a version is kept after it has been replaced by a newer one. */
-export const EARLIER_VERSIONS_DAYS = 7;
+export const EARLIER_VERSIONS_RETENTION_DAYS = 7;
 
 const ContextName = Type.String({
   minLength: 1,

@@ -6,10 +6,10 @@ import { ROLES } from './roles.ts';
 import { TOKEN_SCOPES } from './tokens.ts';
 
 export const DEVICE_GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:device_code';
-export const DEVICE_CODE_SECONDS = 600;
+export const DEVICE_CODE_LIFETIME_SECONDS = 600;
 export const POLL_INTERVAL_SECONDS = 5;
 /** Lifetime of a developer token: a working day. The token cannot be renewed. */
-export const DEVELOPER_TOKEN_SECONDS = 8 * 3600;
+export const DEVELOPER_TOKEN_LIFETIME_SECONDS = 8 * 3600;
 export const DEFAULT_DEVICE_SCOPES = ['applications:read', 'keys:write'] as const;
 /**
  * The characters of user codes. Characters that are easily confused are excluded, and so are vowels, because they form

@@ -6,7 +6,7 @@ import { AnyObject, PageQuery, Page as PageSchema, Time, Uuid, Warning } from '.
 
 export const INSTRUCTIONS_CHARACTERS_MAX = 1_000;
 /** Number of characters of the instructions that are shown to people before they take control. */
-export const INSTRUCTIONS_SHOWN_MAX = 280;
+export const INSTRUCTIONS_SHOWN_CHARACTERS_MAX = 280;
 export const TTL_SECONDS_MIN = 30;
 export const TTL_SECONDS_MAX = 3_600;
 export const TTL_SECONDS_DEFAULT = 600;
@@ -33,7 +33,7 @@ export type HandoffStatus = (typeof HANDOFF_STATUSES)[number];
 
 export const HANDOFF_REASONS = ['login', 'otp', 'captcha', 'payment', 'consent', 'review', 'other'] as const;
 export const HANDOFF_ORIGINS = ['api', 'cdp', 'operation', 'viewer'] as const;
-export const HANDOFF_RECORDS = ['mask', 'keep', 'pause'] as const;
+export const HANDOFF_RECORD_MODES = ['mask', 'keep', 'pause'] as const;
 export const HANDOFF_OUTCOMES = ['completed', 'declined', 'failed'] as const;
 export type HandoffOutcome = (typeof HANDOFF_OUTCOMES)[number];
 
@@ -53,7 +53,7 @@ export const HandoffTerms = Type.Object(
     instructions: Type.String({
       minLength: 1,
       maxLength: INSTRUCTIONS_CHARACTERS_MAX,
-      description: `What the person is asked to do, as plain text. The first ${INSTRUCTIONS_SHOWN_MAX} characters are shown before the person takes control.`,
+      description: `What the person is asked to do, as plain text. The first ${INSTRUCTIONS_SHOWN_CHARACTERS_MAX} characters are shown before the person takes control.`,
     }),
     reason: Type.Optional(Reason),
     ttlSeconds: Seconds(
@@ -106,7 +106,7 @@ export const HandoffTerms = Type.Object(
         },
       ),
     ),
-    record: Type.Optional(Type.Enum([...HANDOFF_RECORDS], { default: 'mask', description: RECORD_DESCRIPTION })),
+    record: Type.Optional(Type.Enum([...HANDOFF_RECORD_MODES], { default: 'mask', description: RECORD_DESCRIPTION })),
     callbackEvent: Type.Optional(
       Type.String({
         pattern: '^[a-z][a-z0-9_.-]{0,63}$',
@@ -161,7 +161,7 @@ export const Handoff = Type.Object(
     consumerId: Type.Optional(
       Type.String({ description: 'For `end_user`, the id of the consumer whom the hand-off names.' }),
     ),
-    record: Type.Enum([...HANDOFF_RECORDS], { description: RECORD_DESCRIPTION }),
+    record: Type.Enum([...HANDOFF_RECORD_MODES], { description: RECORD_DESCRIPTION }),
     pageId: Type.Optional(Type.String({ description: 'CDP target id of the page that is shown first.' })),
     allowedOrigins: Type.Optional(
       Type.Array(Type.String(), {

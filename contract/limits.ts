@@ -18,7 +18,7 @@ export const BROWSER_LIMITS_DEFAULT = {
 } as const;
 
 /** The largest value of `maxWaiting` that an application can configure. */
-export const WAITING_MAX = 1000;
+export const WAITING_CREATES_MAX = 1000;
 /** Maximum value of `Prefer: wait=SECONDS`. Official clients give up after 60 seconds. */
 export const WAIT_SECONDS_MAX = 55;
 
@@ -42,7 +42,7 @@ const LIMIT_FIELDS = {
   maxWaiting: Count(
     'Maximum number of queued creates (`Prefer: wait=SECONDS`). With 0, no create is queued.',
     BROWSER_LIMITS_DEFAULT.maxWaiting,
-    WAITING_MAX,
+    WAITING_CREATES_MAX,
   ),
   defaultTimeout: Seconds(
     'Time limit of sessions that are created without `timeout`, in seconds. Must not exceed `maxTimeout`.',

@@ -71,7 +71,7 @@ export const NAMED_SCHEMAS: Readonly<Record<string, TSchema>> = {
   ProjectUsage,
 };
 
-const NAMES: ReadonlyMap<unknown, string> = new Map(
+const SCHEMA_NAMES: ReadonlyMap<unknown, string> = new Map(
   Object.entries(NAMED_SCHEMAS).map(([name, schema]) => [schema, name]),
 );
 
@@ -119,7 +119,7 @@ const COMMON_HEADERS = {
 const commonHeaders = (...names: ReadonlyArray<keyof typeof COMMON_HEADERS>): JsonMap =>
   Object.fromEntries(names.map(name => [name, { $ref: `#/components/headers/${name}` }]));
 
-const REQUEST_ID = commonHeaders('x-request-id');
+const REQUEST_ID_HEADER = commonHeaders('x-request-id');
 
 export function openApiDocument(version = '0.1.0'): JsonMap {
   return {
@@ -183,12 +183,12 @@ function paths(): JsonMap {
     for (const { path, mount } of pathsOf(id, true)) {
       if (path.startsWith('/v1/browsers/v1/')) continue; // The compatibility mount has the same operations, so it is not described again.
       pathItems[path] ??= {};
-      pathItems[path][operation(id).method.toLowerCase()] = describe(id, mount);
+      pathItems[path][operation(id).method.toLowerCase()] = describeOperation(id, mount);
     }
   return pathItems;
 }
 
-function describe(id: OperationId, mount: 'native' | 'compat'): JsonMap {
+function describeOperation(id: OperationId, mount: 'native' | 'compat'): JsonMap {
   const describedOperation = operation(id);
   const parameters = [
     ...parametersOf('path', describedOperation.params),
@@ -234,17 +234,17 @@ const fileBody = ({ description }: UploadSpec): JsonMap => ({
   },
 });
 
-type ParameterPlace = 'path' | 'query' | 'header' | 'optional header';
+type ParameterLocation = 'path' | 'query' | 'header' | 'optional header';
 
-function parametersOf(place: ParameterPlace, schema: TSchema | undefined): JsonMap[] {
+function parametersOf(location: ParameterLocation, schema: TSchema | undefined): JsonMap[] {
   if (!schema) return [];
   const requiredProperties = new Set(requiredNames(schema));
   return Object.entries(propertiesOf(schema)).map(([name, property]) => {
     const { description, ...rest } = toPlainJson(property) as JsonMap;
     return {
-      name: place.endsWith('header') ? headerName(name) : name,
-      in: place === 'optional header' ? 'header' : place,
-      required: place === 'path' || name === 'if-match' || requiredProperties.has(name),
+      name: location.endsWith('header') ? headerName(name) : name,
+      in: location === 'optional header' ? 'header' : location,
+      required: location === 'path' || name === 'if-match' || requiredProperties.has(name),
       ...(description === undefined ? {} : { description }),
       schema: rest,
     };
@@ -261,7 +261,7 @@ function responsesOf(id: OperationId): JsonMap {
       {
         description: spec.description,
         headers: {
-          ...REQUEST_ID,
+          ...REQUEST_ID_HEADER,
           ...describedHeaders(spec.headers ?? {}),
           ...describedHeaders(requestHandlingHeaders(id)),
         },
@@ -275,9 +275,9 @@ function content(
   id: OperationId,
   { schema, contentType, mayBeFile, alternativeTypes = {}, streamDescription }: ResponseSpec,
 ): JsonMap {
-  const text = (type: string): JsonMap => ({ [type]: { schema: { type: 'string' } } });
-  const types: JsonMap = {
-    ...(contentType ? text(contentType) : {}),
+  const textContent = (type: string): JsonMap => ({ [type]: { schema: { type: 'string' } } });
+  const mediaTypes: JsonMap = {
+    ...(contentType ? textContent(contentType) : {}),
     ...(schema ? { 'application/json': { schema: withOptionalSecrets(id, schema) } } : {}),
     ...(streamDescription
       ? { 'text/event-stream': { schema: { type: 'string', description: streamDescription } } }
@@ -285,9 +285,9 @@ function content(
     ...Object.fromEntries(
       Object.entries(alternativeTypes).map(([type, other]) => [type, { schema: toPlainJson(other) }]),
     ),
-    ...(mayBeFile ? text(ANY_TYPE) : {}),
+    ...(mayBeFile ? textContent(ANY_TYPE) : {}),
   };
-  return Object.keys(types).length > 0 ? { content: types } : {};
+  return Object.keys(mediaTypes).length > 0 ? { content: mediaTypes } : {};
 }
 
 /** Returns the schema with secrets made optional, because a replayed response contains none. */
@@ -336,9 +336,9 @@ function failureSchema(id: OperationId, codes: readonly ErrorCode[]) {
 
 /** Returns the error responses grouped by status, because OpenAPI has one entry for each status. */
 function errorResponses(id: OperationId): JsonMap {
-  const byStatus = Map.groupBy(errorsOf(id), code => catalogueEntry(code).status);
+  const codesByStatus = Map.groupBy(errorsOf(id), code => catalogueEntry(code).status);
   return Object.fromEntries(
-    [...byStatus].map(([status, statusErrorCodes]) => [
+    [...codesByStatus].map(([status, statusErrorCodes]) => [
       status,
       {
         description: statusErrorCodes.map(code => `\`${code}\`: ${catalogueEntry(code).summary}`).join('\n\n'),
@@ -356,7 +356,7 @@ function errorResponses(id: OperationId): JsonMap {
 function failureHeaders(id: OperationId, status: number, codes: readonly ErrorCode[]): JsonMap {
   const hasRetryAfter = codes.some(code => catalogueEntry(code).retryAfterSeconds !== undefined);
   return {
-    ...REQUEST_ID,
+    ...REQUEST_ID_HEADER,
     ...describedHeaders(requestHandlingHeaders(id)),
     ...(operation(id).isWrite ? commonHeaders('x-should-retry') : {}),
     ...(status === 401 ? commonHeaders('www-authenticate') : {}),
@@ -379,7 +379,7 @@ export const requiredNames = (schema: TSchema): readonly string[] =>
 function toPlainJson(value: unknown, inlineName?: string): JsonValue {
   if (Array.isArray(value)) return value.map(item => toPlainJson(item));
   if (typeof value !== 'object' || value === null) return value;
-  const name = NAMES.get(value);
+  const name = SCHEMA_NAMES.get(value);
   if (name && name !== inlineName) return { $ref: `#/components/schemas/${name}` };
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, toPlainJson(inner)]));
 }

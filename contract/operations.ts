@@ -221,8 +221,8 @@ export function pathsOf(
   includesCompat: boolean,
 ): ReadonlyArray<{ path: string; mount: 'native' | 'compat' }> {
   const { path, mount } = operation(id);
-  const native = mount === 'compat' ? [] : [{ path, mount: 'native' as const }];
-  if (mount === 'native' || !includesCompat) return native;
+  const nativePaths = mount === 'compat' ? [] : [{ path, mount: 'native' as const }];
+  if (mount === 'native' || !includesCompat) return nativePaths;
   const tail = path.slice(mount === 'compat' ? COMPAT_PREFIXES[0].length : NATIVE_PREFIX.length);
-  return [...native, ...COMPAT_PREFIXES.map(prefix => ({ path: `${prefix}${tail}`, mount: 'compat' as const }))];
+  return [...nativePaths, ...COMPAT_PREFIXES.map(prefix => ({ path: `${prefix}${tail}`, mount: 'compat' as const }))];
 }

@@ -4,8 +4,8 @@ import { Time, Uuid } from './common.ts';
 
 export const REPLAY_TYPE = 'application/vnd.apple.mpegurl';
 export const PICTURE_TYPE = 'image/jpeg';
-export const PLAYLISTS_PER_MINUTE = 120;
-export const FILE_REQUESTS_PER_MINUTE = 5;
+export const PLAYLISTS_PER_MINUTE_MAX = 120;
+export const FILE_REQUESTS_PER_MINUTE_MAX = 5;
 
 const PageId = Type.String({
   pattern: '^[0-9]{1,3}$',

@@ -20,7 +20,7 @@ export const SIGN_IN_METHODS = ['password', 'passkey', 'email_code'] as const;
 export const PASSWORD_CHARACTERS_MIN = 12;
 export const PASSWORD_CHARACTERS_MAX = 256;
 export const EMAIL_CHARACTERS_MAX = 254;
-export const CODE_MINUTES = 10;
+export const CODE_LIFETIME_MINUTES = 10;
 
 export const Email = (description: string) =>
   Type.String({ minLength: 3, maxLength: EMAIL_CHARACTERS_MAX, description });

@@ -59,7 +59,7 @@ export const CONSOLE_SCOPES = [
   'account:tokens',
 ] as const satisfies readonly TokenScope[];
 /** Lifetime of a sign-in link for the console, in hours. */
-export const CONSOLE_LINK_HOURS = 24;
+export const CONSOLE_LINK_LIFETIME_HOURS = 24;
 
 export const Token = Type.Object(
   {

@@ -3,8 +3,8 @@ import { type Static, Type } from 'typebox';
 import { AnyObject, Page, PageQuery, Time, Uuid } from './common.ts';
 import { OPERATION_EFFECTS } from './invocations.ts';
 
-export const QUOTE_MINUTES = 15;
-export const CHECKOUT_DAYS = 14;
+export const QUOTE_LIFETIME_MINUTES = 15;
+export const CHECKOUT_LIFETIME_DAYS = 14;
 export const OPEN_CHECKOUTS_MAX = 20;
 export const CHECKOUT_WAIT_SECONDS_MAX = 55;
 

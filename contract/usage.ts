@@ -6,7 +6,7 @@ import { Time, Uuid } from './common.ts';
  * The length of a step in a usage response, in hours. Steps are aligned to UTC: `1h` to full hours, `6h` to 00:00,
  * 06:00, 12:00 and 18:00, and `1d` to midnight.
  */
-export const USAGE_STEPS = { '1h': 1, '6h': 6, '1d': 24 } as const;
+export const USAGE_STEP_HOURS = { '1h': 1, '6h': 6, '1d': 24 } as const;
 export const USAGE_STEPS_MAX = 800;
 export const USAGE_KEYS_MAX = 100;
 export const USAGE_RETENTION_DAYS = 400;

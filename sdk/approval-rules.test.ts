@@ -7,7 +7,7 @@ import { canonicalJson } from './canonical-json.ts';
 import { ReceiptInvalid, type VerifyReceiptOptions, verifyReceipt } from './verify-receipt.ts';
 import { verifyReceiptInBrowser } from './verify-receipt-in-browser.ts';
 
-const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+const encodePart = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 const sha256 = (bytes: string | Uint8Array): Buffer => createHash('sha256').update(bytes).digest();
 const digestOf = (value: unknown): string => `sha256:${sha256(canonicalJson(value)).toString('hex')}`;
 
@@ -42,15 +42,15 @@ function createReceipt(change: Change = {}, kind = 'P-256'): string {
   const { digest = digestOf(CONTENT), origin = ISSUER, rpId = 'berth.example', flags = 5, method = 'passkey' } = change;
   const challenge = Buffer.from(digest.slice(7), 'hex').toString('base64url');
   const clientData = Buffer.from(JSON.stringify({ type: change.type ?? 'webauthn.get', challenge, origin }));
-  const data = Buffer.concat([sha256(change.signedRpId ?? rpId), Buffer.from([flags, 0, 0, 0, 1])]);
-  const signedBytes = Buffer.concat([data, sha256(clientData)]);
+  const authenticatorData = Buffer.concat([sha256(change.signedRpId ?? rpId), Buffer.from([flags, 0, 0, 0, 1])]);
+  const signedBytes = Buffer.concat([authenticatorData, sha256(clientData)]);
   const signature = sign(kind === 'P-256' || kind === 'RSA' ? 'sha256' : null, signedBytes, passkey.privateKey);
   if (change.isSignatureFlipped) signature[signature.length - 1] = (signature.at(-1) ?? 0) ^ 1;
   const { kty, crv, x, y, n, e, alg, pub } = Object(passkey.publicKey.export({ format: 'jwk' }));
   const proof = {
     credentialId: 'AAAA',
     clientDataJSON: clientData.toString('base64url'),
-    authenticatorData: data.toString('base64url'),
+    authenticatorData: authenticatorData.toString('base64url'),
     signature: signature.toString('base64url'),
   };
   const approval = {
@@ -71,7 +71,7 @@ function createReceipt(change: Change = {}, kind = 'P-256'): string {
       action: { jobId: '5', digest: digestOf(CONTENT), preparedAt: '2026-11-23T10:00:00.000Z', approval },
     },
   };
-  const text = `${part({ alg: 'EdDSA', typ: 'berth-receipt+jwt', kid })}.${part(claims)}`;
+  const text = `${encodePart({ alg: 'EdDSA', typ: 'berth-receipt+jwt', kid })}.${encodePart(claims)}`;
   return `${text}.${sign(null, Buffer.from(text), privateKey).toString('base64url')}`;
 }
 

@@ -48,7 +48,7 @@ const USER_PRESENT = 0x01;
 const USER_VERIFIED = 0x04;
 const RP_ID_DIGEST_BYTES = 32;
 const AUTHENTICATOR_DATA_BYTES_MIN = 37;
-const LOOPBACK = /^(127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/;
+const LOOPBACK_PATTERN = /^(127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/;
 const KEY_MEMBERS: Readonly<Record<string, readonly string[]>> = {
   EC: ['crv', 'x', 'y'],
   OKP: ['crv', 'x'],
@@ -92,15 +92,16 @@ export function readPasskeySignature(
  * Whether the authenticator data begins with `digest`, which must be the SHA-256 of the RP ID, the host name for which
  * the passkey has signed.
  */
-export const isRpIdDigest = (authenticatorData: Uint8Array, digest: Uint8Array): boolean =>
+export const hasRpIdDigest = (authenticatorData: Uint8Array, digest: Uint8Array): boolean =>
   toBase64Url(authenticatorData.slice(0, RP_ID_DIGEST_BYTES)) === toBase64Url(digest);
 
 function clientDataProblem(clientData: Bytes, digest: string, rpId: string): string | undefined {
-  const data = objectIn(clientData);
+  const parsedClientData = objectIn(clientData);
   const bytes = digest.slice('sha256:'.length).match(/[0-9a-f]{2}/g) ?? [];
   const challenge = toBase64Url(Uint8Array.from(bytes, byte => Number.parseInt(byte, 16)));
-  if (data.type !== 'webauthn.get' || data.challenge !== challenge) return 'the approval was signed for another Action';
-  const origin = String(data.origin);
+  if (parsedClientData.type !== 'webauthn.get' || parsedClientData.challenge !== challenge)
+    return 'the approval was signed for another Action';
+  const origin = String(parsedClientData.origin);
   const host = URL.canParse(origin) ? new URL(origin).hostname : '';
   return host === rpId || host.endsWith(`.${rpId}`)
     ? undefined
@@ -110,7 +111,7 @@ function clientDataProblem(clientData: Bytes, digest: string, rpId: string): str
 /** If the issuer is a loopback address, the RP ID may be `localhost`, because a passkey belongs to a host name. */
 function isHostOf(issuer: string, rpId: string): boolean {
   const host = URL.canParse(issuer) ? new URL(issuer).hostname : '';
-  return host === rpId || (LOOPBACK.test(host) && rpId === 'localhost');
+  return host === rpId || (LOOPBACK_PATTERN.test(host) && rpId === 'localhost');
 }
 
 function objectIn(bytes: Bytes): Readonly<Record<string, unknown>> {

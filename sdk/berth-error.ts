@@ -1,7 +1,7 @@
 // The error class of the SDK, for error responses and for requests that got no response.
 import { ERRORS } from '../contract/errors.ts';
 
-const RESPONSE_EXCERPT_CHARACTERS = 200;
+const RESPONSE_EXCERPT_CHARACTERS_MAX = 200;
 
 interface ErrorFields {
   readonly code: string;
@@ -39,7 +39,7 @@ export class BerthError extends Error {
 }
 
 /** Converts a response with a failure status to an error. */
-export async function errorOf(response: Response): Promise<BerthError> {
+export async function readError(response: Response): Promise<BerthError> {
   const text = await response.text();
   const body = parseJson(text);
   const { status } = response;
@@ -54,7 +54,7 @@ export async function errorOf(response: Response): Promise<BerthError> {
   }
   return new BerthError({
     code: 'unexpected_answer',
-    message: `${response.url} responded with the status ${status}: ${text.slice(0, RESPONSE_EXCERPT_CHARACTERS)}`,
+    message: `${response.url} responded with the status ${status}: ${text.slice(0, RESPONSE_EXCERPT_CHARACTERS_MAX)}`,
     status,
     advice: 'Check that the address is that of a Berth service, and check any proxy in front of it.',
   });

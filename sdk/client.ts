@@ -1,7 +1,7 @@
 // The client: openapi-fetch with the types of our OpenAPI document. Sends the credential that a path requires, and
 // throws a BerthError for every failure.
 import createClient, { type Client, type Middleware } from 'openapi-fetch';
-import { BerthError, errorOf, unreachableError } from './berth-error.ts';
+import { BerthError, readError, unreachableError } from './berth-error.ts';
 import type { paths } from './generated/api.ts';
 
 export type Berth = Client<paths>;
@@ -66,7 +66,7 @@ const authorizationMiddleware = (credentials: Readonly<Record<'key' | 'token', s
 
 const failureMiddleware: Middleware = {
   async onResponse({ response }) {
-    if (response.status >= FAILURE_STATUS_MIN) throw await errorOf(response);
+    if (response.status >= FAILURE_STATUS_MIN) throw await readError(response);
   },
   onError: ({ error, request }) => (isAborted(error) ? undefined : unreachableError(request.url, error)),
 };

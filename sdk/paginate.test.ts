@@ -5,9 +5,9 @@ import { paginate } from './paginate.ts';
 const plainResponse = new Response();
 
 test('paginate follows the x-next-before header if the list is an array', async () => {
-  const askedCursors: Array<string | undefined> = [];
+  const requestedCursors: Array<string | undefined> = [];
   const items = paginate(before => {
-    askedCursors.push(before);
+    requestedCursors.push(before);
     return Promise.resolve(
       before === undefined
         ? { data: ['a', 'b'], response: new Response(null, { headers: { 'x-next-before': '2' } }) }
@@ -15,7 +15,7 @@ test('paginate follows the x-next-before header if the list is an array', async 
     );
   });
   assert.deepEqual(await Array.fromAsync(items), ['a', 'b', 'c']);
-  assert.deepEqual(askedCursors, [undefined, '2']);
+  assert.deepEqual(requestedCursors, [undefined, '2']);
 });
 
 test('paginate follows nextCursor if the list is an object', async () => {

@@ -13,17 +13,17 @@ const NEXT_HEADERS = ['x-next-before', 'x-next-after'];
 export async function* paginate<Item>(
   read: (next: string | undefined) => Promise<{ data?: ListPage<Item> | undefined; response: Response }>,
 ): AsyncGenerator<Item, void, undefined> {
-  let next: string | undefined;
+  let cursor: string | undefined;
   do {
-    const { data, response } = await read(next);
+    const { data, response } = await read(cursor);
     const items = itemsOf(data);
     yield* items;
     // A search may find nothing on one list page and more on the next, so an empty list page is not always the last
     // one. A log names a next position (`x-next-after`) even on its last list page, so a log ends at its first
     // empty list page.
     const mayContinue = items.length > 0 || !response.headers.has('x-next-after');
-    next = mayContinue ? nextCursorOf(data, response) : undefined;
-  } while (next !== undefined);
+    cursor = mayContinue ? nextCursorOf(data, response) : undefined;
+  } while (cursor !== undefined);
 }
 
 function itemsOf<Item>(page: ListPage<Item> | undefined): readonly Item[] {

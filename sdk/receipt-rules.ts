@@ -2,7 +2,7 @@
 // yield each digest or signature check as a `Question`, which the caller answers with the cryptography of the platform.
 // Browsers use this file, so it imports nothing from Node.
 import {
-  isRpIdDigest,
+  hasRpIdDigest,
   type PasskeyJwk,
   type ReceiptAction,
   readPasskeySignature,
@@ -159,12 +159,12 @@ function* approvalRules({ iss, berth }: ReceiptClaims, { action: content }: Veri
   if (typeof passkeySignature === 'string') throw new ReceiptInvalid(passkeySignature);
   if (!passkeySignature) return;
   const { authenticatorData, clientData, signature, key, rpId } = passkeySignature;
-  if (!isRpIdDigest(authenticatorData, yield* digest(rpId)))
+  if (!hasRpIdDigest(authenticatorData, yield* digest(rpId)))
     throw new ReceiptInvalid('the approval was signed for another host name');
   const clientDigest = yield { digest: clientData };
   if (typeof clientDigest === 'boolean') throw new TypeError('expected a digest, got a boolean');
-  const bytes = new Uint8Array([...authenticatorData, ...clientDigest]);
-  if ((yield { signedBytes: bytes, signature, key }) !== true)
+  const signedBytes = new Uint8Array([...authenticatorData, ...clientDigest]);
+  if ((yield { signedBytes, signature, key }) !== true)
     throw new ReceiptInvalid('the signature of the approval is not valid');
 }
 

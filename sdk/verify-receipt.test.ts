@@ -7,7 +7,7 @@ import { canonicalJson } from './canonical-json.ts';
 import { ReceiptInvalid, type VerifyReceiptOptions, verifyReceipt } from './verify-receipt.ts';
 import { verifyReceiptInBrowser } from './verify-receipt-in-browser.ts';
 
-const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+const encodePart = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 
 function newKey() {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519');
@@ -35,7 +35,7 @@ const CLAIMS = {
 };
 
 function signReceipt(claims: unknown = CLAIMS, header: object = {}, key: KeyObject = ownKey.privateKey): string {
-  const text = `${part({ alg: 'EdDSA', typ: 'berth-receipt+jwt', kid: ownKey.jwk.kid, ...header })}.${part(claims)}`;
+  const text = `${encodePart({ alg: 'EdDSA', typ: 'berth-receipt+jwt', kid: ownKey.jwk.kid, ...header })}.${encodePart(claims)}`;
   return `${text}.${sign(null, Buffer.from(text), key).toString('base64url')}`;
 }
 
@@ -70,7 +70,7 @@ for (const [where, verify] of Object.entries(VERIFIERS))
       }
     });
 
-    const cases: Readonly<Record<string, readonly [receipt: string, message: RegExp]>> = {
+    const refusedCases: Readonly<Record<string, readonly [receipt: string, message: RegExp]>> = {
       'no algorithm': [signReceipt(CLAIMS, { alg: 'none' }), /algorithm is none/],
       'an HMAC algorithm': [signReceipt(CLAIMS, { alg: 'HS256' }), /algorithm is HS256/],
       'a key in its header': [signReceipt(CLAIMS, { jwk: ownKey.jwk }), /header contains jwk/],
@@ -82,7 +82,7 @@ for (const [where, verify] of Object.entries(VERIFIERS))
       'no signature': [signReceipt().split('.').slice(0, 2).join('.'), /not a compact JWS/],
       'claims that are not a receipt': [signReceipt({ iss: 'x' }), /not a receipt/],
     };
-    for (const [name, [receipt, message]] of Object.entries(cases))
+    for (const [name, [receipt, message]] of Object.entries(refusedCases))
       test(`verification refuses a receipt with ${name}`, () => assert.rejects(verify(receipt, { keys }), message));
 
     test('a receipt is refused if the input, output, issuer, audience or key does not match', async () => {

@@ -32,9 +32,9 @@ function answerTo(question: Question): QuestionAnswer {
   if ('digest' in question) return createHash('sha256').update(question.digest).digest();
   const { signedBytes, signature, key } = question;
   // Ed25519 and ML-DSA hash the data themselves, so `verify` gets no digest name for them.
-  const digest = key.kty === 'EC' || key.kty === 'RSA' ? 'sha256' : null;
+  const digestAlgorithm = key.kty === 'EC' || key.kty === 'RSA' ? 'sha256' : null;
   try {
-    return verify(digest, signedBytes, createPublicKey({ key: { ...key }, format: 'jwk' }), signature);
+    return verify(digestAlgorithm, signedBytes, createPublicKey({ key: { ...key }, format: 'jwk' }), signature);
   } catch {
     return false; // The key is not valid.
   }

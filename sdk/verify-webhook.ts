@@ -27,7 +27,7 @@ export class WebhookInvalid extends Error {
   override readonly name = 'WebhookInvalid';
 }
 
-const TOLERANCE_SECONDS = 300;
+const TOLERANCE_DEFAULT_SECONDS = 300;
 const SIGNATURES_MAX = 10;
 const KEY_BYTES = 32;
 
@@ -40,7 +40,7 @@ export function verifyWebhook(
   payload: string | Uint8Array,
   headers: WebhookHeaders,
   publicKey: string | readonly string[],
-  { toleranceSeconds = TOLERANCE_SECONDS, now = new Date() }: VerifyWebhookOptions = {},
+  { toleranceSeconds = TOLERANCE_DEFAULT_SECONDS, now = new Date() }: VerifyWebhookOptions = {},
 ): WebhookMessage {
   const [id, timestamp, signatures] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map(name =>
     headerOf(headers, name),

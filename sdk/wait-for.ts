@@ -14,15 +14,15 @@ export interface WaitOptions {
   readonly signal?: AbortSignal;
 }
 
-const TIMEOUT_MS = 60_000;
-const POLL_MS = 500;
+const TIMEOUT_DEFAULT_MS = 60_000;
+const POLL_INTERVAL_MS = 500;
 
 /** Resolves with the session once it has one of these statuses. Rejects if the session ended with another status. */
 export async function waitFor(
   berth: Berth,
   id: string,
   status: SessionStatus | readonly SessionStatus[],
-  { timeoutMs = TIMEOUT_MS, signal }: WaitOptions = {},
+  { timeoutMs = TIMEOUT_DEFAULT_MS, signal }: WaitOptions = {},
 ): Promise<Session> {
   const targetStatuses = [status].flat();
   const timeoutSignal = AbortSignal.timeout(timeoutMs);
@@ -36,7 +36,7 @@ export async function waitFor(
       lastStatus = session.status;
       if (targetStatuses.includes(lastStatus)) return session;
       if (session.endedAt !== undefined) throw unexpectedEndError(session, targetStatuses);
-      await sleep(POLL_MS, undefined, { signal: abortSignal });
+      await sleep(POLL_INTERVAL_MS, undefined, { signal: abortSignal });
     }
   } catch (error) {
     if (!timeoutSignal.aborted || signal?.aborted) throw error;

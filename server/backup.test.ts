@@ -24,13 +24,13 @@ async function namesAfterBackup(t: TestContext, prepare: (dataDir: string) => Pr
   return readdirSync(dataDir).filter(name => name.startsWith('.'));
 }
 
-const RUNNING_NAME = `.backup-${randomUUID()}`;
+const RUNNING_BACKUP_NAME = `.backup-${randomUUID()}`;
 
 test('removes the folder of a backup that was killed, and keeps other folders with a similar name', async t => {
   const names = await namesAfterBackup(t, dataDir => {
-    const leftFolder = join(dataDir, `.backup-${randomUUID()}`);
-    mkdirSync(leftFolder);
-    writeFileSync(join(leftFolder, 'file'), 'linked');
+    const leftoverFolder = join(dataDir, `.backup-${randomUUID()}`);
+    mkdirSync(leftoverFolder);
+    writeFileSync(join(leftoverFolder, 'file'), 'linked');
     mkdirSync(join(dataDir, '.backup-notes'));
   });
   assert.deepEqual(names, ['.backup-notes']);
@@ -38,8 +38,8 @@ test('removes the folder of a backup that was killed, and keeps other folders wi
 
 test('keeps the folder of a backup that is still running', async t => {
   const names = await namesAfterBackup(t, async dataDir => {
-    const lock = await lockDataFolder(join(dataDir, RUNNING_NAME), { waitMs: 0, role: 'command' });
+    const lock = await lockDataFolder(join(dataDir, RUNNING_BACKUP_NAME), { waitMs: 0, role: 'command' });
     t.after(() => lock.close());
   });
-  assert.deepEqual(names, [RUNNING_NAME]);
+  assert.deepEqual(names, [RUNNING_BACKUP_NAME]);
 });

@@ -53,7 +53,7 @@ export async function backup(env: Environment, target: string, clock: Clock = sy
   const path = await backupPathFor(target, config.dataDir, clock);
   const scope = new Scope();
   try {
-    const owner = await ownerOf(config.dataDir);
+    const owner = await readOwner(config.dataDir);
     const base = config.databaseUrl
       ? undefined
       : scope.own(await startBaseBackup({ dataDir: config.dataDir, log: silentLog, clock }));
@@ -61,7 +61,7 @@ export async function backup(env: Environment, target: string, clock: Clock = sy
     try {
       const removedMeanwhile = await copyAll(config, base, writer, scope);
       const head = { ...manifestHead(config, base, clock), owner };
-      return { path, ...(await writer.finish(head)), removedMeanwhile, notCopied: notBackedUp(config) };
+      return { path, ...(await writer.finish(head)), removedMeanwhile, notCopied: partsNotCopied(config) };
     } catch (error) {
       await writer.abandon();
       throw error;
@@ -99,7 +99,7 @@ const manifestHead = (config: Config, base: BaseBackup | undefined, clock: Clock
   files: config.s3 ? 's3' : 'disk',
 });
 
-function notBackedUp(config: Config): string[] {
+function partsNotCopied(config: Config): string[] {
   return [
     ...(config.databaseUrl
       ? [
@@ -126,19 +126,19 @@ async function copyAll(
   // These files are read before the backup of the database ends, so that the copied audit heads may be older than the
   // database, but never newer. The master key must not change before that backup ends, because the rows are sealed with
   // it.
-  const identityFiles = await identityOf(dataDir);
+  const identityFiles = await readIdentity(dataDir);
   const clusterEnd = await base?.finish();
   const removedMeanwhile = await countFiles(backupFolder.path, FILE_FOLDERS);
   for (const folder of FILE_FOLDERS) await linkFolder(dataDir, backupFolder, folder);
   await backupFolder.endLinking();
-  if ((await identityOf(dataDir)).get('master-key') !== identityFiles.get('master-key')) throw masterKeyReplaced();
+  if ((await readIdentity(dataDir)).get('master-key') !== identityFiles.get('master-key')) throw masterKeyReplaced();
   if (base && clusterEnd) await copyEndOfCluster(base.cluster, clusterEnd, writer);
   for (const folder of FILE_FOLDERS) await copyTree(writer, backupFolder.path, dataDir, folder);
   for (const [name, text] of identityFiles) {
-    const fileInfo = await metaOf(join(dataDir, name));
+    const fileMeta = await readMeta(join(dataDir, name));
     const bytes = Buffer.from(text);
-    if (fileInfo)
-      await writer.add({ path: name, ...fileInfo.meta, expectedBytes: bytes.length, compress: false, bytes: [bytes] });
+    if (fileMeta)
+      await writer.add({ path: name, ...fileMeta.meta, expectedBytes: bytes.length, compress: false, bytes: [bytes] });
   }
   return removedMeanwhile;
 }
@@ -156,7 +156,7 @@ const masterKeyReplaced = (): Fault =>
  * Reads the secrets and the identity of the installation. `install-id` is not copied, because it identifies the
  * processes of the installation on this machine.
  */
-async function identityOf(dataDir: string): Promise<ReadonlyMap<string, string>> {
+async function readIdentity(dataDir: string): Promise<ReadonlyMap<string, string>> {
   const textByName = new Map<string, string>();
   for (const name of ['host-id', 'secret', 'master-key', 'audit-heads']) {
     const text = await readFile(join(dataDir, name), 'utf8').catch(ignoreAbsent);
@@ -173,26 +173,26 @@ async function copyCluster(base: BaseBackup, writer: BackupWriter): Promise<void
     if (!base.isCopied(path)) continue;
     const name = join('pg', path);
     if (isFolder) await addFolder(writer, dirname(base.cluster), name);
-    else if (path === CONTROL) await addControlFile(writer, base.cluster);
+    else if (path === CONTROL_FILE) await addControlFile(writer, base.cluster);
     else await addFile(writer, join(base.cluster, path), name, true);
   }
 }
 
-const CONTROL = join('global', 'pg_control');
+const CONTROL_FILE = join('global', 'pg_control');
 
 /**
  * Adds the control file, the only file that a restore uses exactly as it was copied. Because PostgreSQL may write it at
  * any moment, it is read until two reads agree.
  */
 async function addControlFile(writer: BackupWriter, cluster: string): Promise<void> {
-  const file = join(cluster, CONTROL);
+  const file = join(cluster, CONTROL_FILE);
   for (let reads = 0, previousBytes = await readFile(file); reads < STABLE_READ_ATTEMPTS_MAX; reads += 1) {
     const bytes = await readFile(file);
-    const fileInfo = await metaOf(file);
-    if (fileInfo && bytes.equals(previousBytes))
+    const fileMeta = await readMeta(file);
+    if (fileMeta && bytes.equals(previousBytes))
       return writer.add({
-        path: join('pg', CONTROL),
-        ...fileInfo.meta,
+        path: join('pg', CONTROL_FILE),
+        ...fileMeta.meta,
         expectedBytes: bytes.length,
         compress: true,
         bytes: [bytes],
@@ -215,12 +215,12 @@ async function copyEndOfCluster(
 ): Promise<void> {
   for (const name of walSegments)
     await addFile(writer, join(cluster, 'pg_wal', name), join('pg', 'pg_wal', name), true);
-  const fileInfo = await metaOf(join(cluster, 'PG_VERSION'));
-  if (!fileInfo) throw new Error(`${cluster} no longer exists`);
+  const fileMeta = await readMeta(join(cluster, 'PG_VERSION'));
+  if (!fileMeta) throw new Error(`${cluster} no longer exists`);
   const bytes = Buffer.from(label);
   await writer.add({
     path: 'pg/backup_label',
-    ...fileInfo.meta,
+    ...fileMeta.meta,
     expectedBytes: bytes.length,
     compress: false,
     bytes: [bytes],
@@ -245,7 +245,7 @@ async function countFiles(root: string, folders: readonly string[]): Promise<num
 
 /** Adds the files below `root`. The modes and owners of the folders are taken from the data folder. */
 async function copyTree(writer: BackupWriter, root: string, dataDir: string, folder: string): Promise<void> {
-  if (!(await metaOf(join(root, folder)))) return;
+  if (!(await readMeta(join(root, folder)))) return;
   if (dirname(folder) !== '.') await addFolder(writer, dataDir, dirname(folder));
   await addFolder(writer, dataDir, folder);
   for await (const { path, isFolder } of walk(root, folder)) {
@@ -260,8 +260,8 @@ async function copyTree(writer: BackupWriter, root: string, dataDir: string, fol
  */
 async function addFolder(writer: BackupWriter, dataDir: string, path: string): Promise<void> {
   for (let at = join(dataDir, path); ; at = dirname(at)) {
-    const folderInfo = await metaOf(at);
-    if (folderInfo) return writer.addFolder({ path, ...folderInfo.meta });
+    const folderMeta = await readMeta(at);
+    if (folderMeta) return writer.addFolder({ path, ...folderMeta.meta });
   }
 }
 
@@ -309,13 +309,13 @@ type Meta = ManifestHead['owner'];
 
 const metaIn = ({ mode, uid, gid }: Stats): Meta => ({ mode: mode & PERMISSION_BITS, uid, gid });
 
-async function metaOf(path: string): Promise<{ readonly meta: Meta } | undefined> {
+async function readMeta(path: string): Promise<{ readonly meta: Meta } | undefined> {
   const pathStats = await lstat(path).catch(ignoreAbsent);
   return pathStats && { meta: metaIn(pathStats) };
 }
 
-async function ownerOf(dataDir: string): Promise<Meta> {
-  const folderMeta = await metaOf(dataDir);
+async function readOwner(dataDir: string): Promise<Meta> {
+  const folderMeta = await readMeta(dataDir);
   if (folderMeta) return folderMeta.meta;
   throw new Fault('data_folder_unusable', `There is no installation in ${dataDir}.`, {
     advice: 'Set BERTH_DATA_DIR to the data folder of the installation.',

@@ -76,8 +76,8 @@ test('accepts one or more 32-byte master keys, rejects a key together with a com
   for (const key of [hex, base64, `${hex},${base64}`]) assert.deepEqual(complaintsOf({ BERTH_MASTER_KEY: key }), []);
   for (const key of ['secret', hex.slice(1), `${hex},`, `${hex} ${hex}`])
     assert.match(complaintsOf({ BERTH_MASTER_KEY: key }).join(), /^BERTH_MASTER_KEY is "\*\*\*"; expected 64 hex/);
-  const both = complaintsOf({ BERTH_MASTER_KEY: hex, BERTH_MASTER_KEY_COMMAND: 'cat key' });
-  assert.match(both.join(), /BERTH_MASTER_KEY_COMMAND/);
+  const complaints = complaintsOf({ BERTH_MASTER_KEY: hex, BERTH_MASTER_KEY_COMMAND: 'cat key' });
+  assert.match(complaints.join(), /BERTH_MASTER_KEY_COMMAND/);
 });
 
 test('does not include secrets in an error', () => {
@@ -86,10 +86,10 @@ test('does not include secrets in an error', () => {
 });
 
 test('refuses headers for the OpenTelemetry collector that are not percent-encoded, and does not show them', () => {
-  const headers = (value: string) =>
+  const headerComplaintsOf = (value: string) =>
     complaintsOf({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318', OTEL_EXPORTER_OTLP_HEADERS: value });
-  assert.deepEqual(headers('x-tenant=berth,authorization=Basic%20100%25'), []);
-  assert.deepEqual(headers('authorization=Basic 100%'), [
+  assert.deepEqual(headerComplaintsOf('x-tenant=berth,authorization=Basic%20100%25'), []);
+  assert.deepEqual(headerComplaintsOf('authorization=Basic 100%'), [
     'OTEL_EXPORTER_OTLP_HEADERS is "***"; expected name=value pairs, separated by commas and percent-encoded (% is %25).',
   ]);
 });

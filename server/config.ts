@@ -176,8 +176,8 @@ const EGRESS_FORMAT = 'ADDRESS[/PREFIX][:PORT], for example 127.0.0.1/32:9100 or
 const HOST_FORMAT = 'NAME=ADDRESS, for example a.test=127.0.0.1';
 const LABEL_FORMAT = 'NAME=VALUE, for example zone=a';
 const DAY_MS = 24 * 3600_000;
-const SESSION_FILES_BYTES = 4 * GIB;
-const MEMORY_PER_SESSION_BYTES = 2 * GIB;
+const SESSION_FILES_BYTES_DEFAULT = 4 * GIB;
+const SESSION_MEMORY_BYTES_DEFAULT = 2 * GIB;
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 const REGISTRATION_MODES = ['open', 'invite', 'closed'] as const;
 const ENGINES = ['chromium', 'headless-shell'] as const;
@@ -223,7 +223,7 @@ export function readConfig(variables: Variables): Config {
     },
     ...(databaseUrl ? { databaseUrl } : {}),
     slots,
-    warm: env.wholeNumber('BERTH_WARM', slots === 0 ? 0 : defaultWarm(), 0, 100),
+    warm: env.wholeNumber('BERTH_WARM', slots === 0 ? 0 : defaultWarmBrowsers(), 0, 100),
     isolation: env.oneOf('BERTH_ISOLATION', 'auto', ISOLATIONS),
     egressAllow: readEach(env, 'BERTH_EGRESS_ALLOW', EGRESS_FORMAT, readEgressAllow),
     egressHosts: new Map(readEach(env, 'BERTH_EGRESS_HOSTS', HOST_FORMAT, readEgressHost)),
@@ -244,7 +244,7 @@ export function readConfig(variables: Variables): Config {
     disconnectGraceMs: 1000 * env.wholeNumber('BERTH_DISCONNECT_GRACE', 2, 0, 3600),
     adoptGraceMs: 1000 * env.wholeNumber('BERTH_ADOPT_GRACE', 30, 0, 3600),
     limits: {
-      memoryBytes: env.wholeNumber('BERTH_SESSION_MEMORY', MEMORY_PER_SESSION_BYTES, 256 * MIB, BYTES_MAX),
+      memoryBytes: env.wholeNumber('BERTH_SESSION_MEMORY', SESSION_MEMORY_BYTES_DEFAULT, 256 * MIB, BYTES_MAX),
       diskBytes: env.wholeNumber('BERTH_SESSION_DISK', 8 * GIB, 64 * MIB, BYTES_MAX),
       pids: env.wholeNumber('BERTH_SESSION_PIDS', 2000, 1000, 100_000),
       cpus: env.wholeNumber('BERTH_SESSION_CPUS', Math.max(2, cpus().length), 1, 1024),
@@ -254,8 +254,8 @@ export function readConfig(variables: Variables): Config {
       writes: env.wholeNumber('BERTH_WRITES_PER_MINUTE', 120, 1, REQUESTS_MAX),
     },
     sessionFiles: {
-      downloadBytes: env.wholeNumber('BERTH_SESSION_DOWNLOADS', SESSION_FILES_BYTES, 0, BYTES_MAX),
-      uploadBytes: env.wholeNumber('BERTH_SESSION_UPLOADS', SESSION_FILES_BYTES, 0, BYTES_MAX),
+      downloadBytes: env.wholeNumber('BERTH_SESSION_DOWNLOADS', SESSION_FILES_BYTES_DEFAULT, 0, BYTES_MAX),
+      uploadBytes: env.wholeNumber('BERTH_SESSION_UPLOADS', SESSION_FILES_BYTES_DEFAULT, 0, BYTES_MAX),
     },
     retention: {
       filesMs: DAY_MS * env.wholeNumber('BERTH_KEEP_FILES', 31, 0, 3650),
@@ -287,7 +287,7 @@ const defaultSlots = (): number => Math.max(2, Math.min(40, Math.floor((totalmem
  * A warm browser takes about 150 MB of memory and almost no processor time. There is at most one per processor, because
  * more browsers than there are processors are rarely claimed at once.
  */
-const defaultWarm = (): number => Math.max(1, Math.min(8, cpus().length, Math.floor(totalmem() / (2 * GIB))));
+const defaultWarmBrowsers = (): number => Math.max(1, Math.min(8, cpus().length, Math.floor(totalmem() / (2 * GIB))));
 
 const defaultProcesses = (): number => Math.max(1, Math.floor(cpus().length / PROCESSORS_PER_PROCESS));
 

@@ -19,9 +19,14 @@ export async function examine(env: Readonly<Record<string, string | undefined>>)
   const config = readSettings(env);
   if (!('dataDir' in config)) return [nodeFinding(), config];
   const machine = await examineMachine(slotOptions(config, RUNTIME)).catch((error: unknown) => [
-    finding('machine', false, reason(error), 'Fix the reported problem, and run the check again.'),
+    createFinding('machine', false, reason(error), 'Fix the reported problem, and run the check again.'),
   ]);
-  return [nodeFinding(), finding('settings', true, 'can be read'), ...(await databaseFindings(config)), ...machine];
+  return [
+    nodeFinding(),
+    createFinding('settings', true, 'can be read'),
+    ...(await databaseFindings(config)),
+    ...machine,
+  ];
 }
 
 function readSettings(env: Readonly<Record<string, string | undefined>>): Config | Finding {
@@ -29,14 +34,14 @@ function readSettings(env: Readonly<Record<string, string | undefined>>): Config
     return readConfig(env);
   } catch (error) {
     if (!(error instanceof BadConfig)) throw error;
-    return finding('settings', false, error.message, 'Correct the variable, or unset it to use its default.');
+    return createFinding('settings', false, error.message, 'Correct the variable, or unset it to use its default.');
   }
 }
 
 function nodeFinding(): Finding {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   const isSupported = major > NODE_VERSION_MIN[0] || (major === NODE_VERSION_MIN[0] && minor >= NODE_VERSION_MIN[1]);
-  return finding(
+  return createFinding(
     'node',
     isSupported,
     process.versions.node,
@@ -57,9 +62,9 @@ async function externalDatabaseFindings(config: Config): Promise<readonly Findin
     } finally {
       await store.close();
     }
-    return [finding('database', true, 'the server at DATABASE_URL responds'), auditLogFinding(store.isConfined)];
+    return [createFinding('database', true, 'the server at DATABASE_URL responds'), auditLogFinding(store.isConfined)];
   } catch (error) {
-    return [finding('database', false, reason(error), cure)];
+    return [createFinding('database', false, reason(error), cure)];
   }
 }
 
@@ -76,20 +81,21 @@ const auditLogFinding = (isConfined: boolean): Finding => ({
 async function embeddedDatabaseFinding(dataDir: string): Promise<Finding> {
   try {
     const { binaries, clusterMajor, owner } = await dataFolderStatus(dataDir);
-    const usage = owner === undefined || owner === 'unknown' ? '' : `, in use by process ${owner.pid}`;
-    if (binaries) return finding('database', true, `PostgreSQL ${binaries.version} at ${binaries.folder}${usage}`);
+    const usageNote = owner === undefined || owner === 'unknown' ? '' : `, in use by process ${owner.pid}`;
+    if (binaries)
+      return createFinding('database', true, `PostgreSQL ${binaries.version} at ${binaries.folder}${usageNote}`);
     const mismatch = `the data folder was created by PostgreSQL ${clusterMajor}, which is not installed`;
-    return finding(
+    return createFinding(
       'database',
       false,
       mismatch,
       `Install PostgreSQL ${clusterMajor}, or set BERTH_DATA_DIR to another folder.`,
     );
   } catch (error) {
-    return finding('database', false, reason(error), 'Run `npm ci`, or set DATABASE_URL.');
+    return createFinding('database', false, reason(error), 'Run `npm ci`, or set DATABASE_URL.');
   }
 }
 
-const finding = (name: string, ok: boolean, detail: string, cure = ''): Finding => ({
+const createFinding = (name: string, ok: boolean, detail: string, cure = ''): Finding => ({
   ...{ name, ok, required: true, detail, cure: ok ? '' : cure },
 });

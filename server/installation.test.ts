@@ -16,20 +16,20 @@ function makeDataFolder(t: TestContext): string {
 
 test('the host id and the secret are created once and then reused, and the secret has mode 0600', t => {
   const dataDir = makeDataFolder(t);
-  const first = readInstallation({ dataDir }, systemClock);
-  const second = readInstallation({ dataDir }, systemClock);
-  assert.equal(second.host, first.host);
-  assert.equal(second.secret.reveal(), first.secret.reveal());
-  assert.equal(first.secret.reveal().length, 64);
+  const firstInstallation = readInstallation({ dataDir }, systemClock);
+  const secondInstallation = readInstallation({ dataDir }, systemClock);
+  assert.equal(secondInstallation.host, firstInstallation.host);
+  assert.equal(secondInstallation.secret.reveal(), firstInstallation.secret.reveal());
+  assert.equal(firstInstallation.secret.reveal().length, 64);
   assert.equal(statSync(join(dataDir, 'secret')).mode & 0o777, 0o600);
   assert.deepEqual(readdirSync(dataDir).sort(), ['host-id', 'secret']);
 });
 
 test('two data folders have different host ids and secrets', t => {
-  const one = readInstallation({ dataDir: makeDataFolder(t) }, systemClock);
-  const other = readInstallation({ dataDir: makeDataFolder(t) }, systemClock);
-  assert.notEqual(one.host, other.host);
-  assert.notEqual(one.secret.reveal(), other.secret.reveal());
+  const firstInstallation = readInstallation({ dataDir: makeDataFolder(t) }, systemClock);
+  const otherInstallation = readInstallation({ dataDir: makeDataFolder(t) }, systemClock);
+  assert.notEqual(firstInstallation.host, otherInstallation.host);
+  assert.notEqual(firstInstallation.secret.reveal(), otherInstallation.secret.reveal());
 });
 
 test("uses the operator's secret, and does not write it to the data folder", t => {

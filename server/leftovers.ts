@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type Config, processFolder, readConfig } from './config.ts';
 import { completeGuids } from './domain/files/whole-files.ts';
 import type { SalvagedFiles } from './engines/artifacts/salvage.ts';
-import { DOWNLOADS } from './engines/browser/policies.ts';
+import { DOWNLOADS_FOLDER } from './engines/browser/policies.ts';
 import { createBoxHost, jailedForm } from './engines/slots/open-slots.ts';
 import type { Form, Remains } from './engines/slots/slots.ts';
 import { sweep } from './engines/slots/sweep.ts';
@@ -55,12 +55,12 @@ export async function endLeftovers(
   const store = await openDatabase({ clock, log }, config);
   try {
     assertNoServer(config.dataDir);
-    const results: Leftovers[] = [];
+    const allLeftovers: Leftovers[] = [];
     for (const number of [1, ...numbersWithFolder(config.sharedDir)])
-      results.push(await endLeftoversOf(number, { config, store, clock, log, end: OPERATOR_END }));
+      allLeftovers.push(await endLeftoversOf(number, { config, store, clock, log, end: OPERATOR_END }));
     return {
-      sweptSessionIds: results.flatMap(({ sweptSessionIds: swept }) => swept),
-      endedSessionIds: results.flatMap(({ endedSessionIds: ended }) => ended),
+      sweptSessionIds: allLeftovers.flatMap(({ sweptSessionIds: swept }) => swept),
+      endedSessionIds: allLeftovers.flatMap(({ endedSessionIds: ended }) => ended),
     };
   } finally {
     await store.close();
@@ -96,8 +96,8 @@ export async function endFormerProcesses(
   store: Store,
 ): Promise<void> {
   if ((config.process?.number ?? 1) > 1) return;
-  const count = config.process?.processCount ?? 1;
-  for (const number of numbersWithFolder(config.sharedDir).filter(number => number > count)) {
+  const processCount = config.process?.processCount ?? 1;
+  for (const number of numbersWithFolder(config.sharedDir).filter(number => number > processCount)) {
     const { sweptSessionIds: sweptIds, endedSessionIds: endedIds } = await endLeftoversOf(number, {
       config,
       store,
@@ -148,8 +148,8 @@ const boxOf = ({ id, box }: SessionRow): string => (typeof box?.id === 'string' 
 
 /** Moves the complete downloads of the session out of its box. The next server stores them. */
 async function salvageDownloads(salvage: SalvagedFiles, session: string, folder: string): Promise<void> {
-  const names = await listHostileFolder(folder, DOWNLOADS, NAMES_MAX);
-  await salvage.moveIn(session, join(folder, DOWNLOADS), completeGuids(names));
+  const names = await listHostileFolder(folder, DOWNLOADS_FOLDER, NAMES_MAX);
+  await salvage.moveIn(session, join(folder, DOWNLOADS_FOLDER), completeGuids(names));
 }
 
 async function endSessions(

@@ -161,7 +161,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
       const { id } = email === undefined ? await getAccount() : await accountOf(store, email);
       return setUpAddress(config.publicUrl, await newSetUpSecret(store, clock, id));
     },
-    credits: application => credits.viewOf(application),
+    credits: application => credits.readView(application),
     grantCredit: async (idOrEmail, amount, reason) =>
       grantCredit({ store, audit, clock }, (await findAccount(store, getAccount, idOrEmail)).id, amount, reason),
     confirmCheckout: (id, reason) => confirmCheckout({ store, audit, clock }, id, reason),
@@ -211,18 +211,18 @@ async function rotateSigning(runtime: Runtime, config: Config, store: Store, aud
 const hostMethods = ({ hosts }: Pick<Store, 'hosts'>): Pick<Local, 'listHosts' | 'drainHost' | 'removeHost'> => ({
   listHosts: () => hosts.list(),
   drainHost: async (id, draining) => {
-    if (!(isUuid(id) && (await hosts.drain(id as HostId, draining)))) throw noHost(id);
+    if (!(isUuid(id) && (await hosts.drain(id as HostId, draining)))) throw noHostFault(id);
   },
   removeHost: async id => {
     if (isUuid(id) && (await hosts.remove(id as HostId))) return;
-    if (!(await hosts.list()).some(host => host.id === id)) throw noHost(id);
+    if (!(await hosts.list()).some(host => host.id === id)) throw noHostFault(id);
     throw new Fault('host_lives', `Host ${id} cannot be removed, because it is still running or has sessions.`, {
       advice: 'First drain it with `berth hosts drain` and stop its server.',
     });
   },
 });
 
-const noHost = (id: string): Fault =>
+const noHostFault = (id: string): Fault =>
   new Fault('not_found', `There is no host ${id}.`, { advice: 'Run `berth hosts list` to see all hosts.' });
 
 const commonOptions = (options: CredentialOptions): { name: string; expiresAt?: string } => ({
@@ -231,13 +231,13 @@ const commonOptions = (options: CredentialOptions): { name: string; expiresAt?: 
 });
 
 function keyScopes(requested: readonly string[] | undefined): { scopes?: AgentKeyScope[] } {
-  return requested === undefined ? {} : { scopes: choose(AGENT_KEY_SCOPES, requested) };
+  return requested === undefined ? {} : { scopes: chooseScopes(AGENT_KEY_SCOPES, requested) };
 }
 
 const tokenScopes = (requested: readonly string[] | undefined): TokenScope[] =>
-  choose(TOKEN_SCOPES, requested ?? TOKEN_SCOPES);
+  chooseScopes(TOKEN_SCOPES, requested ?? TOKEN_SCOPES);
 
-function choose<Scope extends string>(knownScopes: readonly Scope[], requested: readonly string[]): Scope[] {
+function chooseScopes<Scope extends string>(knownScopes: readonly Scope[], requested: readonly string[]): Scope[] {
   const unknownScopes = requested.filter(scope => !knownScopes.some(one => one === scope));
   if (unknownScopes.length === 0) return knownScopes.filter(scope => requested.includes(scope));
   throw new Fault('invalid_request', `There is no scope ${unknownScopes.join(', ')}.`, {

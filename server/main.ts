@@ -1,6 +1,6 @@
 // Start and end of one server process. SIGTERM leaves running sessions to the next server; SIGINT ends them first.
 import cluster from 'node:cluster';
-import { CONSOLE_LINK_HOURS } from '../contract/tokens.ts';
+import { CONSOLE_LINK_LIFETIME_HOURS } from '../contract/tokens.ts';
 import { type Config, readConfig } from './config.ts';
 import { setUpAddress } from './domain/people/set-up-address.ts';
 import { disableCoreDumps } from './engines/slots/core-files.ts';
@@ -29,15 +29,15 @@ export async function serve(env: Environment, clock: Clock = systemClock): Promi
     if (!(error instanceof BadConfig)) throw error;
     return fail(error.message, EXIT.badConfig);
   }
-  const whenStopRequested = stopSignal();
+  const whenStopRequested = waitForStopMode();
   const log = openLog(config.logLevel);
   logUnhandledRejections(log);
   disableCoreDumps(log);
   let step: 'start' | 'stop' = 'start';
   try {
     if (config.processes > 1 && !config.process) {
-      const signal = whenStopRequested.then(mode => (mode === 'leave' ? 'SIGTERM' : 'SIGINT') as StopSignal);
-      return await runProcesses({ config, clock, log, whenStopRequested: signal });
+      const signalPromise = whenStopRequested.then(mode => (mode === 'leave' ? 'SIGTERM' : 'SIGINT') as StopSignal);
+      return await runProcesses({ config, clock, log, whenStopRequested: signalPromise });
     }
     const service = await openService(config, clock, log);
     const { url, operatorUrl } = service;
@@ -66,7 +66,7 @@ export async function serve(env: Environment, clock: Clock = systemClock): Promi
  * Resolves to the stop mode at the first signal. Later signals are ignored, because on Ctrl-C both the terminal and npm
  * send SIGINT.
  */
-function stopSignal(): Promise<'leave' | 'drain'> {
+function waitForStopMode(): Promise<'leave' | 'drain'> {
   return new Promise(resolve => {
     process.on('SIGTERM', () => resolve('leave'));
     process.on('SIGHUP', () => resolve('leave'));
@@ -120,7 +120,7 @@ function greeting(
  */
 const consoleLink = (base: string, cliPrefix: string, { consoleToken }: Service['firstStartResult']): string =>
   consoleToken
-    ? `${base}/console#token=${consoleToken.reveal()}\n            signs you in for ${CONSOLE_LINK_HOURS} hours; for another link: ${cliPrefix} console`
+    ? `${base}/console#token=${consoleToken.reveal()}\n            signs you in for ${CONSOLE_LINK_LIFETIME_HOURS} hours; for another link: ${cliPrefix} console`
     : `${base}/console   (for a link that signs you in: ${cliPrefix} console)`;
 
 const explain = (error: unknown, step: 'start' | 'stop'): string =>

@@ -22,14 +22,14 @@ import type { Secret } from './kit/secret.ts';
 import { type Attributes, parseTraceparent, type RawSpan, type SpanSource } from './kit/trace.ts';
 import { withTimeout } from './kit/wait.ts';
 
-const SEND_EVERY_MS = 1_000;
+const SEND_INTERVAL_MS = 1_000;
 const SEND_TIMEOUT_MS = 10_000;
 /** The maximum number of spans that wait to be sent. Further spans are dropped. */
 const WAITING_SPANS_MAX = 2_048;
-const BATCH_SPANS = 256;
+const BATCH_SPANS_MAX = 256;
 const LAST_SEND_TIMEOUT_MS = 3_000;
 /** The minimum time between two log entries about an unreachable collector. */
-const WARN_EVERY_MS = 60_000;
+const WARN_INTERVAL_MS = 60_000;
 const ERROR_CHARACTERS_MAX = 500;
 
 export interface OtelOptions extends Pick<Runtime, 'clock' | 'log'> {
@@ -52,10 +52,10 @@ export function openOtel(options: OtelOptions): SpanSource & Closeable {
   // The 3.x constructors take objects. With the arguments of 2.x they silently export nothing.
   const processor = new BatchSpanProcessor({
     exporter,
-    scheduledDelayMillis: SEND_EVERY_MS,
+    scheduledDelayMillis: SEND_INTERVAL_MS,
     exportTimeoutMillis: SEND_TIMEOUT_MS,
     maxQueueSize: WAITING_SPANS_MAX,
-    maxExportBatchSize: BATCH_SPANS,
+    maxExportBatchSize: BATCH_SPANS_MAX,
   });
   const provider = new TracerProvider({
     resource: resourceFromAttributes({
@@ -68,8 +68,8 @@ export function openOtel(options: OtelOptions): SpanSource & Closeable {
   const tracer = provider.getTracer('berth', options.version);
   return {
     begin: (name, kind, parent, attributes) => {
-      const options = { kind: kind === 'server' ? SpanKind.SERVER : SpanKind.INTERNAL, attributes };
-      return new OtelSpan(tracer.startSpan(name, options, contextOf(parent)));
+      const spanOptions = { kind: kind === 'server' ? SpanKind.SERVER : SpanKind.INTERNAL, attributes };
+      return new OtelSpan(tracer.startSpan(name, spanOptions, contextOf(parent)));
     },
     close: () => closeWithTimeout(provider, options.log),
   };
@@ -122,7 +122,7 @@ function headersOf(headers: Secret | undefined): Record<string, string> {
 function logExportErrors(log: Log, clock: Clock): void {
   let lastWarnedMs = Number.NEGATIVE_INFINITY;
   const warnRarely = (message: string): void => {
-    if (clock.monotonicMs() - lastWarnedMs < WARN_EVERY_MS) return;
+    if (clock.monotonicMs() - lastWarnedMs < WARN_INTERVAL_MS) return;
     lastWarnedMs = clock.monotonicMs();
     log.warn('trace.not_sent', { reason: message.slice(0, ERROR_CHARACTERS_MAX) });
   };

@@ -30,7 +30,7 @@ import { serverRuntime } from './wiring/runtime.ts';
 import { type OpenedSessions, openSessions } from './wiring/sessions.ts';
 
 /** Background tasks run less often when the process has been unused for this long. */
-const UNUSED_AFTER_MS = 60_000;
+const QUIET_MS_MIN = 60_000;
 
 export interface Service {
   /** The listening address. */
@@ -164,8 +164,8 @@ async function stop(
   await scope.close();
 }
 
-/** Whether nothing has been received from clients or browsers for at least `UNUSED_AFTER_MS`. */
-const isQuiet = (): boolean => loopWatch.unusedMs >= UNUSED_AFTER_MS;
+/** Whether nothing has been received from clients or browsers for at least `QUIET_MS_MIN`. */
+const isQuiet = (): boolean => loopWatch.unusedMs >= QUIET_MS_MIN;
 
 const watchLoop = (metrics: Metrics, log: Log, isUnused: () => boolean) =>
   loopWatch.listen({

@@ -22,15 +22,15 @@ export function openLog(level: string): Log {
 }
 
 const wrap = (sink: pino.Logger): Log => ({
-  debug: (event, fields) => sink.debug(loggable(fields), event),
-  info: (event, fields) => sink.info(loggable(fields), event),
-  warn: (event, fields) => sink.warn(loggable(fields), event),
-  error: (event, fields) => sink.error(loggable(fields), event),
-  with: fields => wrap(sink.child(loggable(fields))),
+  debug: (event, fields) => sink.debug(loggableFields(fields), event),
+  info: (event, fields) => sink.info(loggableFields(fields), event),
+  warn: (event, fields) => sink.warn(loggableFields(fields), event),
+  error: (event, fields) => sink.error(loggableFields(fields), event),
+  with: fields => wrap(sink.child(loggableFields(fields))),
 });
 
 /** Renames an error to `err`, the only name under which pino serializes errors. */
-function loggable(fields: LogFields | undefined): object {
+function loggableFields(fields: LogFields | undefined): object {
   if (!fields || !(fields.error instanceof Error)) return fields ?? {};
   const { error, ...rest } = fields;
   return { ...rest, err: error };

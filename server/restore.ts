@@ -24,8 +24,8 @@ export interface RestoreResult {
   readonly notRestored: readonly string[];
 }
 
-const STAGE = '.restoring';
-const LOCK = 'lock';
+const STAGE_FOLDER = '.restoring';
+const LOCK_FILE = 'lock';
 /** Moved last, because no command regards a folder without the database cluster as an installation. */
 const CLUSTER_FOLDER = 'pg';
 const BACKUP_NAME = /^berth-\d{8}T\d{6}Z\.zip$/;
@@ -46,7 +46,7 @@ export async function restore(env: Environment, source: string): Promise<Restore
     await assertEmpty(dataDir);
     await installBackup(dataDir, backup);
     const { version: madeBy, createdAt, entries } = backup.manifest;
-    return { path, dataDir, madeBy, createdAt, files: entries.length, notRestored: notRestoredPaths(config) };
+    return { path, dataDir, madeBy, createdAt, files: entries.length, notRestored: notRestoredParts(config) };
   } finally {
     await scope.close();
   }
@@ -57,15 +57,15 @@ async function backupFileIn(source: string): Promise<string> {
   const stats = await stat(source).catch(() => undefined);
   if (!stats) throw new Fault('not_found', `The backup ${source} does not exist.`, { advice: 'Check the path.' });
   if (!stats.isDirectory()) return source;
-  const newest = (await readdir(source))
+  const newestName = (await readdir(source))
     .filter(name => BACKUP_NAME.test(name))
     .sort()
     .at(-1);
-  if (newest === undefined)
+  if (newestName === undefined)
     throw new Fault('not_found', `The folder ${source} contains no backup (berth-TIME.zip).`, {
       advice: 'Pass the path of a backup, or of a folder that contains one.',
     });
-  return join(source, newest);
+  return join(source, newestName);
 }
 
 /**
@@ -73,7 +73,7 @@ async function backupFileIn(source: string): Promise<string> {
  */
 async function assertEmpty(dataDir: string): Promise<void> {
   const names = await readdir(dataDir).catch(() => []);
-  const otherNames = names.filter(name => name !== STAGE && name !== LOCK);
+  const otherNames = names.filter(name => name !== STAGE_FOLDER && name !== LOCK_FILE);
   if (otherNames.length === 0) return;
   throw new Fault(
     'data_folder_not_empty',
@@ -111,14 +111,14 @@ const incompatibleBackup = (advice: string): Fault =>
   });
 
 async function installBackup(dataDir: string, backup: OpenedBackup): Promise<void> {
-  const stage = join(dataDir, STAGE);
+  const stage = join(dataDir, STAGE_FOLDER);
   const isRoot = process.getuid?.() === 0;
   const { mode, uid, gid } = backup.manifest.owner;
   try {
     await rm(stage, { recursive: true, force: true });
     await mkdir(stage, { mode: 0o700 });
     await backup.unpackInto(stage, { shouldSetOwners: isRoot });
-    if (isRoot) for (const path of [dataDir, join(dataDir, LOCK)]) await chown(path, uid, gid);
+    if (isRoot) for (const path of [dataDir, join(dataDir, LOCK_FILE)]) await chown(path, uid, gid);
     await chmod(dataDir, mode);
     const names = (await readdir(stage)).filter(name => name !== CLUSTER_FOLDER);
     for (const name of [...names, CLUSTER_FOLDER])
@@ -130,7 +130,7 @@ async function installBackup(dataDir: string, backup: OpenedBackup): Promise<voi
   }
 }
 
-const notRestoredPaths = (config: Config): string[] => [
+const notRestoredParts = (config: Config): string[] => [
   ...(config.databaseUrl
     ? ['the database at DATABASE_URL: restore it with pg_restore before you start the server']
     : []),

@@ -1,7 +1,7 @@
 // The version of this program, from package.json, and the prefix with which its commands are run in this installation.
 import { readFileSync } from 'node:fs';
 
-const PACKAGE = new URL('../package.json', import.meta.url);
+const PACKAGE_URL = new URL('../package.json', import.meta.url);
 
 interface PackageInfo {
   readonly version: string;
@@ -9,7 +9,7 @@ interface PackageInfo {
   readonly commit?: string;
 }
 
-const readPackage = (): PackageInfo => JSON.parse(readFileSync(PACKAGE, 'utf8')) as PackageInfo;
+const readPackage = (): PackageInfo => JSON.parse(readFileSync(PACKAGE_URL, 'utf8')) as PackageInfo;
 
 export const version = (): string => readPackage().version;
 

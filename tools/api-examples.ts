@@ -105,7 +105,7 @@ const CONNECT_FIELDS = ['connectUrl', 'seleniumRemoteUrl', 'signingKey'];
 const CONNECT_FIELD_OPERATIONS: ReadonlySet<OperationId> = new Set(['createSession', 'readSession']);
 
 /** Returns an example body for the operation's first response. Undefined if that response has no body. */
-export function exampleResponse(id: OperationId, { tag, responses }: Operation): unknown {
+export function exampleResponseOf(id: OperationId, { tag, responses }: Operation): unknown {
   const schema = Object.values(responses)[0]?.schema;
   if (!schema) return undefined;
   const samples: Readonly<Record<string, unknown>> = {

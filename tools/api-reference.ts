@@ -11,7 +11,7 @@ import {
   optionalHeadersOf,
   pathsOf,
 } from '../contract/operations.ts';
-import { curlCommandOf, exampleResponse } from './api-examples.ts';
+import { curlCommandOf, exampleResponseOf } from './api-examples.ts';
 import { shapeOf } from './api-shape.ts';
 
 const SCHEMA_NAMES: ReadonlyMap<unknown, string> = new Map(
@@ -69,7 +69,7 @@ export function apiReference(note: string): string {
 
 function operationBlocks(id: OperationId): string[] {
   const operationEntry = operation(id);
-  const responseExample = exampleResponse(id, operationEntry);
+  const responseExample = exampleResponseOf(id, operationEntry);
   return [
     `### ${operationEntry.summary}`,
     `\`${operationEntry.method} ${operationEntry.path}\``,

@@ -25,7 +25,7 @@ export const digestsOf = (files: readonly SourceFile[]): Digests =>
  * Returns the paths of the files that must be checked again. A removed file counts as changed for the files that import
  * it.
  */
-export function changedSince(files: readonly SourceFile[], passedDigests: Digests): string[] {
+export function changedPathsSince(files: readonly SourceFile[], passedDigests: Digests): string[] {
   const currentDigests = digestsOf(files);
   const paths = new Set([...Object.keys(currentDigests), ...Object.keys(passedDigests)]);
   const changedPaths = new Set([...paths].filter(path => currentDigests[path] !== passedDigests[path]));

@@ -5,11 +5,11 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { changedSince, digestOf, digestsOf, readNotes, removeNotes, writeNotes } from './changed-files.ts';
+import { changedPathsSince, digestOf, digestsOf, readNotes, removeNotes, writeNotes } from './changed-files.ts';
 import { checkCycles } from './cycles.ts';
 import { checkDecisions } from './decisions.ts';
 import { checkEntrances } from './entrances.ts';
-import { CLIENT_TYPES, checkFresh, checkSettings } from './fresh.ts';
+import { CLIENT_TYPES_PATH, checkFresh, checkSettings } from './fresh.ts';
 import { checkLayers } from './layers.ts';
 import { checkLengths } from './lengths.ts';
 import { isCode, readSourceFiles, type SourceFile, type Violation } from './source-files.ts';
@@ -24,14 +24,14 @@ const COMPILER_ENV = { GOGC: 'off', GOMEMLIMIT: '1GiB' };
  * The programs are not run through node_modules/.bin: `tsc` there may be TypeScript 6, which openapi-typescript needs.
  */
 const PROGRAMS = { tsc: 'typescript/bin/tsc', biome: '@biomejs/biome/bin/biome' };
-const notesPath = (name: string): string => join(ROOT, '.berth/checked', name);
+const notesPathOf = (name: string): string => join(ROOT, '.berth/checked', name);
 const NOTES_PATHS = {
-  types: notesPath('types.json'),
-  console: notesPath('console.json'),
-  compiled: notesPath('types-compiled.json'),
-  consoleCompiled: notesPath('console-compiled.json'),
-  lint: notesPath('lint.json'),
-  client: notesPath('client.json'),
+  types: notesPathOf('types.json'),
+  console: notesPathOf('console.json'),
+  compiled: notesPathOf('types-compiled.json'),
+  consoleCompiled: notesPathOf('console-compiled.json'),
+  lint: notesPathOf('lint.json'),
+  client: notesPathOf('client.json'),
 };
 
 interface Outcome {
@@ -48,7 +48,7 @@ const COMPILER_INPUTS = [
   'console/tsconfig.json',
   'package-lock.json',
   'tools/setup.d.mts',
-  CLIENT_TYPES,
+  CLIENT_TYPES_PATH,
 ];
 const isCompiled = (path: string): boolean => isCode(path) || path.endsWith('.json');
 const isConsoleFile = (path: string): boolean => path.startsWith('console/');
@@ -115,7 +115,7 @@ async function runIfChanged(
   const paths = new Set(allFiles.map(({ path }) => path));
   const isRemoved = (path: string): boolean => isConcerned(path) && !paths.has(path);
   const areNotesValid = earlierNotes?.of === inputsDigest && !Object.keys(earlierNotes.files).some(isRemoved);
-  const changedPaths = areNotesValid ? changedSince(allFiles, earlierNotes.files).filter(isConcerned) : ['.'];
+  const changedPaths = areNotesValid ? changedPathsSince(allFiles, earlierNotes.files).filter(isConcerned) : ['.'];
   if (changedPaths.length === 0) return { ok: true, text: '' };
   const outcome = await run(changedPaths);
   if (outcome.ok) writeNotes(file, { of: inputsDigest, files: digestsOf(allFiles) });
@@ -128,12 +128,14 @@ async function checkClientTypes(): Promise<Outcome> {
   const document = apiDocument();
   const generatorInputs = ['package-lock.json', 'tools/client-types.ts'].map(read);
   const inputsDigest = digestOf([JSON.stringify(document), ...generatorInputs].join());
-  const committedFiles = existsSync(join(ROOT, CLIENT_TYPES)) ? [{ path: CLIENT_TYPES, text: read(CLIENT_TYPES) }] : [];
+  const committedFiles = existsSync(join(ROOT, CLIENT_TYPES_PATH))
+    ? [{ path: CLIENT_TYPES_PATH, text: read(CLIENT_TYPES_PATH) }]
+    : [];
   const earlierNotes = readNotes(NOTES_PATHS.client);
   if (
     committedFiles.length > 0 &&
     earlierNotes?.of === inputsDigest &&
-    changedSince(committedFiles, earlierNotes.files).length === 0
+    changedPathsSince(committedFiles, earlierNotes.files).length === 0
   )
     return { ok: true, text: '' };
   const { clientTypesFile } = await import('./client-types.ts');

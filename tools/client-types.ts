@@ -2,7 +2,7 @@
 // left out, and so are the parts of a response that a TypeScript program does not see: its headers, and the individual
 // errors.
 import { registerHooks } from 'node:module';
-import { CLIENT_TYPES, type GeneratedFile } from './fresh.ts';
+import { CLIENT_TYPES_PATH, type GeneratedFile } from './fresh.ts';
 
 /** openapi-typescript needs the compiler API, which TypeScript 7 does not have. */
 const hooks = registerHooks({
@@ -24,7 +24,7 @@ export async function clientTypesFile(document: unknown, note: string): Promise<
   const { paths, ...rest } = requireMap(document);
   const clientDocument = JSON.stringify({ ...rest, paths: clientPaths(requireMap(paths)) });
   const nodes = await openapiTS(clientDocument, { silent: true, defaultNonNullable: false, emptyObjectsUnknown: true });
-  return { path: CLIENT_TYPES, text: `// ${note}\n${astToString(nodes)}` };
+  return { path: CLIENT_TYPES_PATH, text: `// ${note}\n${astToString(nodes)}` };
 }
 
 function clientPaths(paths: JsonMap): Record<string, JsonMap> {

@@ -20,7 +20,7 @@ export function commandReference(program: Command, note: string): string {
     '',
     '| Code | Means |',
     '| --- | --- |',
-    ...exitCodes(program),
+    ...exitCodeRows(program),
     '',
   ].join('\n');
 }
@@ -53,7 +53,7 @@ function section(name: string, command: Command): string[] {
  * Reads the exit codes from the last lines of the program's help, which have the form "  CODE  meaning". Nothing else
  * explains the codes.
  */
-function exitCodes(program: Command): string[] {
+function exitCodeRows(program: Command): string[] {
   let help = '';
   program.configureOutput({
     writeOut: text => {

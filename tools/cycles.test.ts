@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkCycles } from './cycles.ts';
 
-const files = (texts: Readonly<Record<string, string>>) =>
+const filesOf = (texts: Readonly<Record<string, string>>) =>
   Object.entries(texts).map(([path, text]) => ({ path: `server/kit/${path}.ts`, text }));
 
 test('reports a circular import once, with its path', () => {
   const violations = checkCycles(
-    files({ a: "import './b.ts';", b: "import './c.ts';", c: "import './a.ts';\nimport './d.ts';", d: '' }),
+    filesOf({ a: "import './b.ts';", b: "import './c.ts';", c: "import './a.ts';\nimport './d.ts';", d: '' }),
   );
   assert.equal(violations.length, 1);
   assert.match(violations[0]?.what ?? '', /a\.ts -> server\/kit\/b\.ts -> server\/kit\/c\.ts -> server\/kit\/a\.ts/);
@@ -15,19 +15,19 @@ test('reports a circular import once, with its path', () => {
 
 test('reports two circular imports through one file', () => {
   const violations = checkCycles(
-    files({ a: "import './b.ts';\nimport './c.ts';", b: "import './a.ts';", c: "import './a.ts';" }),
+    filesOf({ a: "import './b.ts';\nimport './c.ts';", b: "import './a.ts';", c: "import './a.ts';" }),
   );
   assert.equal(violations.length, 2);
 });
 
 test('reports a circular import of types', () => {
-  assert.equal(checkCycles(files({ a: "import type { B } from './b.ts';", b: "import './a.ts';" })).length, 1);
+  assert.equal(checkCycles(filesOf({ a: "import type { B } from './b.ts';", b: "import './a.ts';" })).length, 1);
 });
 
 test('accepts a file that is imported through two other files', () => {
   assert.deepEqual(
     checkCycles(
-      files({
+      filesOf({
         a: "import './b.ts';\nimport './c.ts';",
         b: "import './d.ts';",
         c: "import type { D } from './d.ts';",

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { checkFresh, checkSettings } from './fresh.ts';
 import { errorReference } from './generated-files.ts';
-import { settingNames } from './setting-names.ts';
+import { listSettingNames } from './setting-names.ts';
 
 test('reports a generated file that is missing or out of date, but not one that matches', t => {
   const root = mkdtempSync(join(tmpdir(), 'berth-fresh-'));
@@ -35,7 +35,7 @@ test('reports a setting that is read but not documented, and a documented settin
 });
 
 test('finds the names of the settings in config.ts', () => {
-  const names = settingNames();
+  const names = listSettingNames();
   for (const name of ['BERTH_LISTEN', 'DATABASE_URL', 'BERTH_TLS_KEY']) assert.ok(names.includes(name), name);
 });
 

@@ -1,7 +1,7 @@
 // Compares the generated files with their sources, and the table of settings with the settings that config.ts reads.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { settingNames } from './setting-names.ts';
+import { listSettingNames } from './setting-names.ts';
 import type { Violation } from './source-files.ts';
 
 export interface GeneratedFile {
@@ -9,8 +9,8 @@ export interface GeneratedFile {
   readonly text: string;
 }
 
-export const CLIENT_TYPES = 'sdk/generated/api.ts';
-const SETTINGS_DOCUMENT = 'docs/operating.md';
+export const CLIENT_TYPES_PATH = 'sdk/generated/api.ts';
+const SETTINGS_DOCUMENT_PATH = 'docs/operating.md';
 
 export function checkFresh(root: string, generatedFiles: readonly GeneratedFile[]): Violation[] {
   return generatedFiles.flatMap(file => {
@@ -22,18 +22,18 @@ export function checkFresh(root: string, generatedFiles: readonly GeneratedFile[
 }
 
 /** Checks that the operator's table has a row for each setting that config.ts reads, and no other rows. */
-export function checkSettings(document: string, names: readonly string[] = settingNames()): Violation[] {
-  const rows = [...document.matchAll(/^\| `([A-Z][A-Z0-9_]+)`/gm)].map(match => match[1] ?? '');
-  const undocumentedNames = names.filter(name => !rows.includes(name));
-  const unusedRowNames = rows.filter(name => !names.includes(name));
+export function checkSettings(document: string, names: readonly string[] = listSettingNames()): Violation[] {
+  const rowNames = [...document.matchAll(/^\| `([A-Z][A-Z0-9_]+)`/gm)].map(match => match[1] ?? '');
+  const undocumentedNames = names.filter(name => !rowNames.includes(name));
+  const unusedRowNames = rowNames.filter(name => !names.includes(name));
   return [
     ...undocumentedNames.map(name => ({
-      path: SETTINGS_DOCUMENT,
+      path: SETTINGS_DOCUMENT_PATH,
       what: `${name} is read by server/config.ts and not explained`,
       remedy: `add a row that begins "| \`${name}\`" to the table of settings.`,
     })),
     ...unusedRowNames.map(name => ({
-      path: SETTINGS_DOCUMENT,
+      path: SETTINGS_DOCUMENT_PATH,
       what: `${name} is explained and never read by server/config.ts`,
       remedy: 'remove the row, or correct the name in it.',
     })),

@@ -4,7 +4,7 @@ import { posix } from 'node:path';
 import { importsOf } from './imports.ts';
 import { isCode, type SourceFile, type Violation } from './source-files.ts';
 
-interface Place {
+interface Location {
   readonly layer: Layer;
   /** The engine, domain or entry folder, if the layer has such folders. */
   readonly folder?: string;
@@ -126,18 +126,18 @@ const RULES: Readonly<Record<Layer, Rule>> = {
 /**
  * Files directly in server/ and in server/wiring/: the server itself, and the parts that the operator's commands use.
  */
-const WIRING = /^server\/(?:wiring\/)?[\w.-]+\.ts$/;
+const WIRING_FILES = /^server\/(?:wiring\/)?[\w.-]+\.ts$/;
 /** The files of the server that the CLI may import. */
-const CLI_IMPORTABLE = /^server\/(main|local|examine|leftovers|backup|restore|server-record|config)\.ts$/;
+const CLI_IMPORTABLE_FILES = /^server\/(main|local|examine|leftovers|backup|restore|server-record|config)\.ts$/;
 
 /** Files of the SDK that the console imports, and the files that these import: they run in a browser, without Node. */
 const BROWSER_FILES = /^sdk\/(verify-receipt-in-browser|receipt-rules|approval-rules|canonical-json|base64url)\.ts$/;
 
-export function placeOf(path: string): Place {
+export function locationOf(path: string): Location {
   if (path.startsWith('tests/')) return { layer: path.startsWith('tests/acceptance/') ? 'acceptance' : 'tests' };
   if (path.endsWith('.test.ts')) return { layer: 'unit test' };
   if (path === 'server/config.ts') return { layer: 'config' };
-  if (WIRING.test(path)) return { layer: 'wiring' };
+  if (WIRING_FILES.test(path)) return { layer: 'wiring' };
   const [top, second, third] = path.split('/');
   if (top === 'server') {
     if (second === 'kit') return { layer: 'kit' };
@@ -152,58 +152,59 @@ export function placeOf(path: string): Place {
 
 /** Returns the reason why `from` may not import `specifier`, or undefined if the import is allowed. */
 export function judge(from: string, specifier: string, isTypeOnly: boolean): string | undefined {
-  const place = placeOf(from);
-  const rule = RULES[place.layer];
+  const location = locationOf(from);
+  const rule = RULES[location.layer];
   if (BROWSER_FILES.test(from) && !specifier.startsWith('./'))
     return `${from} runs in browsers: it may import only files of the SDK`;
-  if (specifier.startsWith('node:')) return rule.node ? undefined : `${place.layer} may not import Node's modules`;
-  if (!specifier.startsWith('.')) return judgePackage(place, rule, specifier);
+  if (specifier.startsWith('node:')) return rule.node ? undefined : `${location.layer} may not import Node's modules`;
+  if (!specifier.startsWith('.')) return judgePackage(location, rule, specifier);
   if (!/\.(tsx?|[mc]js|json|css|svg)$/.test(specifier))
     return `the import of ${specifier} does not name a file; write the path with its extension, such as .ts`;
   const target = posix.normalize(posix.join(posix.dirname(from), specifier));
   if (/\.(json|css|svg)$/.test(target)) return undefined;
-  return judgeLocalImport(from, place, rule, target, isTypeOnly);
+  return judgeLocalImport(from, location, rule, target, isTypeOnly);
 }
 
-function judgePackage(place: Place, rule: Rule, specifier: string): string | undefined {
+function judgePackage(location: Location, rule: Rule, specifier: string): string | undefined {
   const name = specifier
     .split('/')
     .slice(0, specifier.startsWith('@') ? 2 : 1)
     .join('/');
   if (rule.packages === undefined || rule.packages.includes(name)) return undefined;
-  return `${place.layer} may not import the package ${name}`;
+  return `${location.layer} may not import the package ${name}`;
 }
 
 function judgeLocalImport(
   from: string,
-  place: Place,
+  location: Location,
   rule: Rule,
   target: string,
   isTypeOnly: boolean,
 ): string | undefined {
-  const targetPlace = placeOf(target);
+  const targetLocation = locationOf(target);
   if (target.endsWith('.test.ts')) return `a test file may not be imported (${target})`;
-  if (target === 'server/parts.ts' && from !== 'server/main.ts' && !isTestLayer(place.layer))
+  if (target === 'server/parts.ts' && from !== 'server/main.ts' && !isTestLayer(location.layer))
     return 'only main.ts may import parts.ts';
-  if (place.layer === 'cli' && CLI_IMPORTABLE.test(target)) return undefined;
-  if (place.layer === 'console' && target === 'sdk/verify-receipt-in-browser.ts') return undefined;
+  if (location.layer === 'cli' && CLI_IMPORTABLE_FILES.test(target)) return undefined;
+  if (location.layer === 'console' && target === 'sdk/verify-receipt-in-browser.ts') return undefined;
   if (BROWSER_FILES.test(from) && !BROWSER_FILES.test(target))
     return `${from} runs in browsers, but ${target} does not`;
-  if (targetPlace.layer === place.layer && place.folder !== undefined) return judgeNeighbour(place, targetPlace);
-  if (rule.values.includes(targetPlace.layer)) return undefined;
-  if (rule.types?.includes(targetPlace.layer))
+  if (targetLocation.layer === location.layer && location.folder !== undefined)
+    return judgeNeighbour(location, targetLocation);
+  if (rule.values.includes(targetLocation.layer)) return undefined;
+  if (rule.types?.includes(targetLocation.layer))
     return isTypeOnly
       ? undefined
       : `${from} imports a value from ${target}, but may import types only (\`import type\`)`;
-  return `${place.layer} may not import ${targetPlace.layer} (${target})`;
+  return `${location.layer} may not import ${targetLocation.layer} (${target})`;
 }
 
 const isTestLayer = (layer: Layer): boolean => layer === 'unit test' || layer === 'tests' || layer === 'bench';
 
 /** Folders of the domain may import each other. Engines and entries may not. */
-function judgeNeighbour(place: Place, other: Place): string | undefined {
-  if (place.layer === 'domain' || place.folder === other.folder) return undefined;
-  return `${place.layer}/${place.folder} may not import ${other.layer}/${other.folder}: ${place.layer === 'entry' ? 'entries' : 'engines'} do not import each other`;
+function judgeNeighbour(location: Location, otherLocation: Location): string | undefined {
+  if (location.layer === 'domain' || location.folder === otherLocation.folder) return undefined;
+  return `${location.layer}/${location.folder} may not import ${otherLocation.layer}/${otherLocation.folder}: ${location.layer === 'entry' ? 'entries' : 'engines'} do not import each other`;
 }
 
 export function checkLayers(files: readonly SourceFile[]): Violation[] {
@@ -213,7 +214,7 @@ export function checkLayers(files: readonly SourceFile[]): Violation[] {
       importsOf(file.text).flatMap(found => {
         const what = judge(file.path, found.specifier, found.isTypeOnly);
         if (what === undefined) return [];
-        return [{ path: file.path, line: found.line, what, remedy: RULES[placeOf(file.path).layer].remedy }];
+        return [{ path: file.path, line: found.line, what, remedy: RULES[locationOf(file.path).layer].remedy }];
       }),
     );
 }

@@ -16,20 +16,20 @@ test('removes all but the newest complete builds, and removes unfinished builds 
     utimesSync(join(folder, name), nowS - hoursOld * HOUR_S, nowS - hoursOld * HOUR_S);
     return name;
   };
-  const digest = (digit: string): string => digit.repeat(16);
-  make(digest('1'), 9);
-  make(digest('2'), 8);
+  const digestOf = (digit: string): string => digit.repeat(16);
+  make(digestOf('1'), 9);
+  make(digestOf('2'), 8);
   make('making-killed', 48);
-  make(`${digest('3')}.17`, 48);
+  make(`${digestOf('3')}.17`, 48);
   // A dangling link. readdir lists it and stat does not find it, as if another process had removed it in between.
-  symlinkSync(join(folder, 'nowhere'), join(folder, digest('4')));
+  symlinkSync(join(folder, 'nowhere'), join(folder, digestOf('4')));
   const keptNames = [
-    ...[make(digest('a'), 50), make(digest('b'), 7), make(digest('c'), 6), digest('e')],
-    ...[make('making-now', 0), make(`${digest('d')}.18`, 0)],
+    ...[make(digestOf('a'), 50), make(digestOf('b'), 7), make(digestOf('c'), 6), digestOf('e')],
+    ...[make('making-now', 0), make(`${digestOf('d')}.18`, 0)],
   ];
-  writeFileSync(join(folder, 'current'), digest('a'));
-  make(digest('e'), 10);
-  removeOldBuilds(folder, digest('a'), 2, path => path === join(folder, digest('e')));
+  writeFileSync(join(folder, 'current'), digestOf('a'));
+  make(digestOf('e'), 10);
+  removeOldBuilds(folder, digestOf('a'), 2, path => path === join(folder, digestOf('e')));
   assert.deepEqual(readdirSync(folder).sort(), [...keptNames, 'current'].sort());
 });
 

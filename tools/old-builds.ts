@@ -7,7 +7,7 @@ const COMPLETE_NAME = /^[0-9a-f]{16}$/;
 /** Matches the folder name of a build that is being made. */
 const UNFINISHED_NAME = /^(making-|[0-9a-f]{16}\.)/;
 /** A build takes a minute. A build that is unfinished after this time was killed. */
-const UNFINISHED_MS_MAX = 86_400_000;
+const BUILD_MS_MAX = 86_400_000;
 
 /**
  * Keeps the current build, the builds in use, and the `keptCount` newest other builds, because a process may be about
@@ -21,12 +21,12 @@ export function removeOldBuilds(
 ): void {
   const otherBuilds = readdirSync(folder)
     .filter(name => name !== currentName)
-    .map(name => ({ name, path: join(folder, name), changedMs: changedMs(join(folder, name)) }));
+    .map(name => ({ name, path: join(folder, name), changedMs: changeTimeOf(join(folder, name)) }));
   const completeBuilds = otherBuilds
     .filter(({ name }) => COMPLETE_NAME.test(name))
     .toSorted((one, other) => other.changedMs - one.changedMs);
   const killedBuilds = otherBuilds.filter(
-    ({ name, changedMs }) => UNFINISHED_NAME.test(name) && changedMs < Date.now() - UNFINISHED_MS_MAX,
+    ({ name, changedMs }) => UNFINISHED_NAME.test(name) && changedMs < Date.now() - BUILD_MS_MAX,
   );
   const unneededBuilds = completeBuilds.slice(keptCount).filter(({ path }) => !isInUse(path));
   for (const { path } of [...unneededBuilds, ...killedBuilds]) rmSync(path, { recursive: true, force: true });
@@ -37,9 +37,9 @@ export function removeOldFiles(folder: string, keptMs: number): void {
   if (!existsSync(folder)) return;
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
-    if (entry.isFile() && changedMs(path) < Date.now() - keptMs) rmSync(path, { force: true });
+    if (entry.isFile() && changeTimeOf(path) < Date.now() - keptMs) rmSync(path, { force: true });
   }
 }
 
 /** The time of the last change in milliseconds. 0 if another process has removed the path in the meantime. */
-const changedMs = (path: string): number => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+const changeTimeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;

@@ -13,11 +13,11 @@ export interface ProcessorTime {
   readonly whole: number;
 }
 
-export const processorTime = (): ProcessorTime =>
-  processorTimeIn(readFileSync('/proc/self/stat', 'utf8'), readFileSync('/proc/stat', 'utf8'));
+export const readProcessorTime = (): ProcessorTime =>
+  parseProcessorTime(readFileSync('/proc/self/stat', 'utf8'), readFileSync('/proc/stat', 'utf8'));
 
 /** `self` is the content of /proc/PID/stat, and `machine` is that of /proc/stat. See proc(5). */
-export function processorTimeIn(self: string, machine: string): ProcessorTime {
+export function parseProcessorTime(self: string, machine: string): ProcessorTime {
   // The name of the program may contain spaces and parentheses.
   const processFields = self.slice(self.lastIndexOf(')') + 2).split(' ');
   const machineTicks = /^cpu +(.*)$/m.exec(machine)?.[1]?.split(' ').slice(0, 8).map(Number) ?? [];

@@ -1,7 +1,7 @@
 // The names of all settings, found by recording which ones server/config.ts reads.
 import { readConfig } from '../server/config.ts';
 
-export function settingNames(): string[] {
+export function listSettingNames(): string[] {
   const recordedNames = new Set<string>();
   const recordingEnv = new Proxy<Record<string, string | undefined>>(
     {},

@@ -15,8 +15,8 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-const LOCK_WAIT_SECONDS = 900;
-const APT_LOCK_WAIT_SECONDS = 300;
+const LOCK_TIMEOUT_SECONDS = 900;
+const APT_LOCK_TIMEOUT_SECONDS = 300;
 const OWN_PATH = fileURLToPath(import.meta.url);
 
 /** Where the server looks for programs and for the browser. The server does not use the caller's PATH either. */
@@ -187,7 +187,7 @@ function installDebianPackages(missingPackages) {
   const env = { ...cleanEnvironment(process.env), DEBIAN_FRONTEND: 'noninteractive' };
   const apt = args =>
     run(prefix[0] ?? 'apt-get', [...prefix.slice(1), ...(prefix.length > 0 ? ['apt-get'] : []), ...args], { env });
-  const wait = ['-q', '-o', `DPkg::Lock::Timeout=${APT_LOCK_WAIT_SECONDS}`];
+  const wait = ['-q', '-o', `DPkg::Lock::Timeout=${APT_LOCK_TIMEOUT_SECONDS}`];
   apt(['update', ...wait]);
   const result = apt(['install', '-y', '--no-install-recommends', ...wait, ...names]);
   return result.status === 0
@@ -235,20 +235,20 @@ function ensureDebianPackages(root, mode) {
   const missingPackages = packagesToInstall(root, mode);
   if (missingPackages.length === 0) return;
   const failure = installDebianPackages(missingPackages);
-  const stillMissing = missingDebianPackages(packagesFor(mode));
-  const missingRequired = stillMissing.filter(debianPackage => !debianPackage.optional);
-  if (missingRequired.length > 0) {
-    for (const debianPackage of missingRequired) say(`missing: ${debianPackage.name}, for ${debianPackage.needs}`);
+  const remainingPackages = missingDebianPackages(packagesFor(mode));
+  const requiredPackages = remainingPackages.filter(debianPackage => !debianPackage.optional);
+  if (requiredPackages.length > 0) {
+    for (const debianPackage of requiredPackages) say(`missing: ${debianPackage.name}, for ${debianPackage.needs}`);
     stop(
       failure ??
-        `apt-get reported success, but these packages are still missing: ${missingRequired.map(debianPackage => debianPackage.name).join(' ')}`,
+        `apt-get reported success, but these packages are still missing: ${requiredPackages.map(debianPackage => debianPackage.name).join(' ')}`,
     );
   }
-  for (const debianPackage of stillMissing)
+  for (const debianPackage of remainingPackages)
     say(`note: ${debianPackage.name} could not be installed, for ${debianPackage.needs}`);
-  if (stillMissing.length > 0)
+  if (remainingPackages.length > 0)
     writeNotes(root, {
-      tried: [...new Set([...readTriedNames(root), ...stillMissing.map(debianPackage => debianPackage.name)])],
+      tried: [...new Set([...readTriedNames(root), ...remainingPackages.map(debianPackage => debianPackage.name)])],
     });
 }
 
@@ -269,13 +269,14 @@ function installWithLock(root, mode) {
   const lockedCommand = [process.execPath, OWN_PATH, mode, '--locked'];
   const result = run(
     'flock',
-    ['--timeout', String(LOCK_WAIT_SECONDS), '--conflict-exit-code', '75', lock, ...lockedCommand],
+    ['--timeout', String(LOCK_TIMEOUT_SECONDS), '--conflict-exit-code', '75', lock, ...lockedCommand],
     {
       cwd: root,
     },
   );
   if (result.error) return installPackages(root, mode);
-  if (result.status === 75) stop(`another set-up has held ${lock} for ${LOCK_WAIT_SECONDS} s; check whether it hangs`);
+  if (result.status === 75)
+    stop(`another set-up has held ${lock} for ${LOCK_TIMEOUT_SECONDS} s; check whether it hangs`);
   if (result.status !== 0) process.exit(result.status ?? 1);
 }
 

@@ -17,8 +17,8 @@ import { inspect, parseArgs } from 'node:util';
 import { FRONTS_SUITES } from './behind-fronts.ts';
 import { BOTH_ENGINES_SUITES } from './both-engines.ts';
 import { bundleServer } from './bundle-server.ts';
-import { memoryFolder } from './memory-folder.ts';
-import { describeUsage, processorTime } from './processor-time.ts';
+import { findMemoryFolder } from './memory-folder.ts';
+import { describeUsage, readProcessorTime } from './processor-time.ts';
 
 const ROOT = dirname(import.meta.dirname);
 /**
@@ -53,7 +53,7 @@ const { values, positionals: pathParts } = parseArgs({
 });
 const { slow, watch, engine, name: namePattern } = values;
 // Slow tests write more temporary files than fit in memory.
-const temporaryFolder = slow ? undefined : (process.env.TMPDIR ?? memoryFolder());
+const temporaryFolder = slow ? undefined : (process.env.TMPDIR ?? findMemoryFolder());
 if (temporaryFolder !== undefined) process.env.TMPDIR = temporaryFolder;
 /** The environment variable that tests/harness/bundle.ts reads. */
 const BUNDLE_VARIABLE = 'BERTH_TEST_BUNDLE';
@@ -65,7 +65,7 @@ const FRONTS_VARIABLE = 'BERTH_TEST_FRONTS';
 const FAULTS_VARIABLE = 'BERTH_TEST_FAULTS';
 if (engine !== undefined) process.env[ENGINE_VARIABLE] = engine;
 
-interface Part {
+interface TestGroup {
   readonly name: string;
   readonly globs: readonly string[];
   readonly concurrency: number;
@@ -73,7 +73,7 @@ interface Part {
   readonly isBundled?: true;
 }
 
-const PARTS: readonly Part[] = [
+const TEST_GROUPS: readonly TestGroup[] = [
   {
     name: 'unit',
     globs: ['contract', 'server', 'sdk', 'cli', 'console', 'tools'].map(folder => `${folder}/**/*.test.ts`),
@@ -144,8 +144,8 @@ interface Tally {
   readonly msByFile: Map<string, number>;
 }
 
-function filesOf(part: Part): string[] {
-  return part.globs
+function filesOf(group: TestGroup): string[] {
+  return group.globs
     .flatMap(glob => globSync(glob, { cwd: ROOT }).sort())
     .sort((one, other) => rank(one) - rank(other))
     .filter(path => slow || !path.endsWith('.slow.test.ts'))
@@ -159,13 +159,13 @@ function rank(path: string): number {
 
 async function runFiles(files: readonly string[], concurrency: number, tally: Tally): Promise<void> {
   if (files.length === 0) return;
-  const limit = slow ? SLOW_TEST_MS_MAX : TEST_MS_MAX;
+  const timeoutMs = slow ? SLOW_TEST_MS_MAX : TEST_MS_MAX;
   const stream = run({
     files: files.map(path => join(ROOT, path)),
     // Node does not accept a concurrency with --watch.
     ...(watch ? { watch } : { concurrency }),
     ...(namePattern === undefined ? {} : { testNamePatterns: new RegExp(namePattern) }),
-    execArgv: [`--test-timeout=${limit}`, `--import=${join(import.meta.dirname, 'test-limit.ts')}`],
+    execArgv: [`--test-timeout=${timeoutMs}`, `--import=${join(import.meta.dirname, 'test-limit.ts')}`],
     cwd: ROOT,
   });
   // Tests are counted, not files. A file itself is counted only if it fails as a whole, because it cannot be loaded. If
@@ -238,7 +238,7 @@ function printFailures(kind: string, failures: readonly Failure[]): void {
 }
 
 const startedAt = performance.now();
-const timeBefore = processorTime();
+const timeBefore = readProcessorTime();
 const tally = newTally();
 const flakyFailures: Failure[] = [];
 let fileCount = 0;
@@ -247,18 +247,18 @@ async function rerunFailed(roundTally: Tally): Promise<void> {
   if (values['rerun-failed']) flakyFailures.push(...(await rerun(roundTally)));
 }
 
-for (const part of PARTS.slice(0, values.unit ? 1 : PARTS.length)) {
-  const selectedFiles = filesOf(part);
+for (const group of TEST_GROUPS.slice(0, values.unit ? 1 : TEST_GROUPS.length)) {
+  const selectedFiles = filesOf(group);
   fileCount += selectedFiles.length;
-  if (!slow && !watch && part.isBundled && selectedFiles.length > 0)
+  if (!slow && !watch && group.isBundled && selectedFiles.length > 0)
     process.env[BUNDLE_VARIABLE] = await bundleServer();
-  await runFiles(selectedFiles, part.concurrency, tally);
+  await runFiles(selectedFiles, group.concurrency, tally);
 }
 await rerunFailed(tally);
 if (slow && engine === undefined && !values.unit) {
   const runAgain = async (names: readonly string[], variable: string, value: string): Promise<void> => {
     process.env[variable] = value;
-    const selectedFiles = PARTS.flatMap(filesOf).filter(path => names.some(name => path.includes(name)));
+    const selectedFiles = TEST_GROUPS.flatMap(filesOf).filter(path => names.some(name => path.includes(name)));
     fileCount += selectedFiles.length;
     const roundTally = newTally();
     await runFiles(selectedFiles, 1, roundTally);
@@ -274,7 +274,7 @@ const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
 console.log(
   `\n${fileCount} files, ${tally.passed} tests passed, ${tally.failures.length} failed, ${tally.skipped} skipped, in ${seconds} s`,
 );
-console.log(`  ${describeUsage(timeBefore, processorTime())}`);
+console.log(`  ${describeUsage(timeBefore, readProcessorTime())}`);
 const longestFiles = [...tally.msByFile].toSorted(([, one], [, other]) => other - one).slice(0, FILES_SHOWN);
 for (const [file, ms] of longestFiles) console.log(`  ${(ms / 1000).toFixed(1).padStart(6)} s  ${file}`);
 printFailures('unsteady: passed in the second run', flakyFailures);

@@ -142,15 +142,15 @@ const HARD_WORD_BANS: readonly Ban[] = [
 
 export function checkTidy(files: readonly SourceFile[]): Violation[] {
   return [
-    ...files.flatMap(bannedWords),
+    ...files.flatMap(checkWords),
     ...files.flatMap(checkOpening),
     ...files.flatMap(checkTitle),
-    ...deadLinks(files),
-    ...unusedFiles(files),
+    ...checkLinks(files),
+    ...checkUnusedFiles(files),
   ];
 }
 
-function bannedWords(file: SourceFile): Violation[] {
+function checkWords(file: SourceFile): Violation[] {
   return [...BANS, ...HARD_WORD_BANS]
     .filter(ban => ban.where(file.path))
     .flatMap(ban => {
@@ -182,13 +182,13 @@ function checkOpening(file: SourceFile): Violation[] {
 }
 
 /** Returns the document with its code blocks replaced by spaces, so that line numbers stay the same. */
-function prose(text: string): string {
+function maskCodeBlocks(text: string): string {
   return text.replace(/^( *)(```+)[^\n]*\n[\s\S]*?^\1\2`*[ \t]*$/gm, block => block.replace(/[^\n]/g, ' '));
 }
 
 function checkTitle(file: SourceFile): Violation[] {
   if (!isDocument(file.path)) return [];
-  const titles = [...prose(file.text).matchAll(/^# .+$/gm)];
+  const titles = [...maskCodeBlocks(file.text).matchAll(/^# .+$/gm)];
   if (titles.length === 1) return [];
   return [
     {
@@ -200,7 +200,7 @@ function checkTitle(file: SourceFile): Violation[] {
   ];
 }
 
-function deadLinks(files: readonly SourceFile[]): Violation[] {
+function checkLinks(files: readonly SourceFile[]): Violation[] {
   const existingPaths = new Set(files.flatMap(({ path }) => [path, ...foldersOf(path)]));
   return files
     .filter(({ path }) => isDocument(path))
@@ -218,7 +218,7 @@ function deadLinks(files: readonly SourceFile[]): Violation[] {
 
 /** The links of a document to files of the repository. `path` is relative to the root. */
 function linksOf({ path, text }: SourceFile): Array<{ path: string; target: string; line: number }> {
-  return [...prose(text).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(match => {
+  return [...maskCodeBlocks(text).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(match => {
     const target = (match[1] ?? '').replace(/#.*$/, '');
     if (target === '' || /^[a-z]+:/.test(target) || target.startsWith('/')) return [];
     const linkedPath = posix.join(posix.dirname(path), target).replace(/\/$/, '');
@@ -234,7 +234,7 @@ const foldersOf = (path: string): string[] => {
 /** Files that documents link to, but that the checks do not read. */
 const UNCHECKED_FILES = /^(?:LICENSE|contract\/generated\/[\w.-]+|docs\/assets\/console\.png)$/;
 
-function unusedFiles(files: readonly SourceFile[]): Violation[] {
+function checkUnusedFiles(files: readonly SourceFile[]): Violation[] {
   const projectFiles = files.filter(
     file => /^(?:contract|server|sdk|cli|console|tools|bench)\//.test(file.path) && isCode(file.path),
   );

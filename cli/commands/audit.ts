@@ -19,11 +19,11 @@ export function listAudit(terminal: Terminal, { application, limit, json }: List
     const { id } = application === undefined ? {} : await local.application(application);
     const rows = (await local.listAudit(id, limit)).map(row => ({ ...row, at: row.at.toISOString() }));
     if (json) return printJson(terminal, rows);
-    const lines = rows.map(({ at, action, outcome, actor, target, ip = '' }) => [
+    const tableRows = rows.map(({ at, action, outcome, actor, target, ip = '' }) => [
       ...[at, action, outcome, [actor.kind, actor.name ?? actor.id].filter(Boolean).join(' ')],
       ...[target ? `${target.kind} ${target.id}` : '', ip],
     ]);
-    terminal.print(table([HEADING, ...lines]));
+    terminal.print(table([HEADING, ...tableRows]));
   });
 }
 

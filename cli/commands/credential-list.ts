@@ -30,9 +30,9 @@ export const toListItem = (row: Credential, now: Date) => ({
 const HEADING = ['ID', 'NAME', 'PREFIX', 'STATUS', 'CREATED', 'LAST USED', 'SCOPES'];
 
 export function printCredentials(terminal: Terminal, credentials: readonly ListedCredential[]): void {
-  const lines = credentials.map(({ id, name, prefix, status, createdAt, lastUsedAt = 'never', scopes }) => [
+  const tableRows = credentials.map(({ id, name, prefix, status, createdAt, lastUsedAt = 'never', scopes }) => [
     ...[id, name, prefix, status, createdAt, lastUsedAt],
     scopes.join(' '),
   ]);
-  terminal.print(table([HEADING, ...lines]));
+  terminal.print(table([HEADING, ...tableRows]));
 }

@@ -24,8 +24,8 @@ export function showCredits(terminal: Terminal, { application, json }: ShowCredi
       table([
         ['ACCOUNT', 'AVAILABLE', 'RESERVED', 'USED THIS MONTH', 'ENFORCED'],
         [
-          ...[accountId, inCredits(available), inCredits(reserved)],
-          ...[inCredits(thisApplication.capturedThisMonth), enforced ? 'yes' : 'no'],
+          ...[accountId, formatCredits(available), formatCredits(reserved)],
+          ...[formatCredits(thisApplication.capturedThisMonth), enforced ? 'yes' : 'no'],
         ],
       ]),
     );
@@ -43,7 +43,7 @@ export function grantCredits(
     const { accountId, available } = await local.grantCredit(account, amount, reason);
     if (json) return printJson(terminal, { accountId, amount, available });
     terminal.say(
-      `Account ${accountId} received ${inCredits(amount)} credits and now has ${inCredits(available)} available.\n`,
+      `Account ${accountId} received ${formatCredits(amount)} credits and now has ${formatCredits(available)} available.\n`,
     );
   });
 }
@@ -57,16 +57,16 @@ export function confirmCheckout(terminal: Terminal, id: string, { reason, json }
     const { accountId, amount, bonus, reference } = await local.confirmCheckout(id, reason);
     if (json) return printJson(terminal, { id, accountId, amount, bonus });
     terminal.say(
-      `Payment ${reference} is confirmed: account ${accountId} received ${inCredits(amount + bonus)} credits.\n`,
+      `Payment ${reference} is confirmed: account ${accountId} received ${formatCredits(amount + bonus)} credits.\n`,
     );
   });
 }
 
 /** Formats micro-credits as credits, with up to six decimals. */
-const inCredits = (amount: number): string => {
-  const whole = Math.trunc(amount / MICROCREDITS_PER_CREDIT);
+const formatCredits = (amount: number): string => {
+  const wholeCredits = Math.trunc(amount / MICROCREDITS_PER_CREDIT);
   const fraction = String(amount % MICROCREDITS_PER_CREDIT)
     .padStart(6, '0')
     .replace(/0+$/, '');
-  return fraction === '' ? String(whole) : `${whole}.${fraction}`;
+  return fraction === '' ? String(wholeCredits) : `${wholeCredits}.${fraction}`;
 };

@@ -8,7 +8,7 @@ import { printJson, type Terminal } from '../terminal.ts';
 import { withLocal } from './keys.ts';
 import type { JsonOption } from './tokens.ts';
 
-const POLL_MS = 1_000;
+const POLL_INTERVAL_MS = 1_000;
 
 export interface DrainOptions extends JsonOption {
   readonly wait: number;
@@ -46,7 +46,7 @@ export function drainHost(terminal: Terminal, id: string, { wait, json }: DrainO
           EXIT.failed,
           `Host ${id} receives no new sessions, but still has ${usedCount}. Wait longer with --wait SECONDS, or release the sessions.`,
         );
-      await systemClock.sleep(POLL_MS);
+      await systemClock.sleep(POLL_INTERVAL_MS);
     }
   });
 }

@@ -20,7 +20,7 @@ export interface CreateAppKeyOptions extends AppOptions, Omit<CreateKeyOptions, 
 
 export const createAppKey = (terminal: Terminal, options: CreateAppKeyOptions): Promise<void> =>
   overHttp(terminal, options, async connection => {
-    const profile = options.save ? loggedInProfile(connection) : undefined;
+    const profile = options.save ? requireLoggedInProfile(connection) : undefined;
     const createdKey = await dataOf(
       connection.berth.POST('/v1/applications/{appId}/agent-keys', {
         params: { path: { appId: options.app } },
@@ -50,7 +50,7 @@ function scopeOf(scopeName: string): AgentKeyScope {
   throw new CommandFailed(EXIT.usage, `Unknown scope: ${scopeName}. The scopes are: ${AGENT_KEY_SCOPES.join(', ')}`);
 }
 
-function loggedInProfile({ profile, profileName, server }: Connection): Profile {
+function requireLoggedInProfile({ profile, profileName, server }: Connection): Profile {
   if (profile?.token) return profile;
   throw new CommandFailed(
     EXIT.usage,

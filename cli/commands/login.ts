@@ -4,7 +4,7 @@ import { type Berth, BerthError, berthClient, dataOf } from '../../sdk/index.ts'
 import { CommandFailed } from '../command-failed.ts';
 import { EXIT } from '../exit-codes.ts';
 import { type CredentialSource, type HttpOptions, overHttp, serverOf } from '../http/connection.ts';
-import { deviceLogin, type StartedLogin } from '../http/device-login.ts';
+import { runDeviceLogin, type StartedLogin } from '../http/device-login.ts';
 import { credentialsFile, PROFILE_DEFAULT, type Profile, readProfile, writeProfile } from '../http/profiles.ts';
 import { printJson, type Terminal, table } from '../terminal.ts';
 
@@ -34,7 +34,7 @@ export async function login(terminal: Terminal, options: LoginOptions): Promise<
       ? await readTokenFromInput(terminal, server)
       : await requestToken(terminal, berth, options.scope ?? SCOPES);
     writeProfile(terminal, profileName, { ...previousProfile, server, token });
-    if (previousProfile?.token?.isOwn) await revokeReplaced(server, previousProfile.token);
+    if (previousProfile?.token?.isOwn) await revokeReplacedToken(server, previousProfile.token);
     const expiresAt = token.expiresAt ? { expiresAt: token.expiresAt } : {};
     if (options.json) return printJson(terminal, { profile: profileName, server, tokenId: token.id, ...expiresAt });
     terminal.say(
@@ -53,8 +53,8 @@ function isUnencryptedRemote(server: string): boolean {
 async function requestToken(terminal: Terminal, berth: Berth, scopes: readonly string[]): Promise<ProfileToken> {
   const { USER } = terminal.env;
   const deviceName = USER ? `${USER}@${hostname()}` : hostname();
-  const grantedToken = await deviceLogin(berth, { scopes, deviceName }, started =>
-    terminal.say(approvalPrompt(started)),
+  const grantedToken = await runDeviceLogin(berth, { scopes, deviceName }, startedLogin =>
+    terminal.say(approvalPrompt(startedLogin)),
   );
   return {
     id: grantedToken.token_id,
@@ -66,12 +66,12 @@ async function requestToken(terminal: Terminal, berth: Berth, scopes: readonly s
 
 type ProfileToken = NonNullable<Profile['token']>;
 
-const approvalPrompt = (started: StartedLogin): string =>
+const approvalPrompt = (startedLogin: StartedLogin): string =>
   [
     'Open this address in a browser, and check that it shows the same code:\n',
-    `  ${started.verification_uri_complete}`,
-    `  ${started.user_code}\n`,
-    `Waiting for approval, for up to ${Math.round(started.expires_in / MINUTE_SECONDS)} minutes ...\n`,
+    `  ${startedLogin.verification_uri_complete}`,
+    `  ${startedLogin.user_code}\n`,
+    `Waiting for approval, for up to ${Math.round(startedLogin.expires_in / MINUTE_SECONDS)} minutes ...\n`,
   ].join('\n');
 
 async function readTokenFromInput(terminal: Terminal, server: string): Promise<ProfileToken> {
@@ -122,7 +122,7 @@ async function revokeLoginCredentials(terminal: Terminal, { server, key, token }
  * Revokes the token of an earlier login. A failure is ignored: the token has already expired, or will expire within
  * hours.
  */
-async function revokeReplaced(server: string, token: ProfileToken): Promise<void> {
+async function revokeReplacedToken(server: string, token: ProfileToken): Promise<void> {
   await revokeToken(server, token).catch((error: unknown) => {
     if (!(error instanceof BerthError)) throw error;
   });

@@ -32,7 +32,7 @@ export const serveMcp = (terminal: Terminal, options: McpOptions): Promise<void>
     const sendRequest = createSendRequest(connection, appId);
     await sendRequest('ping', {}); // If the address or the key is wrong, the command fails here with an exit code.
     const inputEnd = Promise.withResolvers<void>();
-    const stdioServer = serveStdio(() => serverFor(sendRequest), { transport: createTransport(inputEnd.resolve) });
+    const stdioServer = serveStdio(() => createServer(sendRequest), { transport: createTransport(inputEnd.resolve) });
     await inputEnd.promise;
     await stdioServer.close();
   });
@@ -42,15 +42,15 @@ type SendRequest = (
   params: Readonly<Record<string, unknown>>,
 ) => Promise<Readonly<Record<string, unknown>>>;
 
-const INFO = { name: 'berth', title: 'Berth', version: about.version };
+const IMPLEMENTATION_INFO = { name: 'berth', title: 'Berth', version: about.version };
 
 /**
  * Forwards the client's declared capabilities to the service, so that the service may ask a person to open an address.
  * For clients that speak the 2025 revision of the protocol, the MCP library sends the question in the form of that
  * revision, and then calls the handler again.
  */
-function serverFor(sendRequest: SendRequest): Server {
-  const server = new Server(INFO, { capabilities: { tools: {} } });
+function createServer(sendRequest: SendRequest): Server {
+  const server = new Server(IMPLEMENTATION_INFO, { capabilities: { tools: {} } });
   server.setRequestHandler('tools/list', async () => ({ tools: [], ...(await sendRequest('tools/list', {})) }));
   server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
     const declaredCapabilities: unknown =
@@ -64,8 +64,8 @@ function serverFor(sendRequest: SendRequest): Server {
         ...(inputResponses === undefined ? {} : { inputResponses }),
         ...(requestState === undefined ? {} : { requestState }),
         _meta: {
-          [PROTOCOL_VERSION_META_KEY]: REVISION,
-          [CLIENT_INFO_META_KEY]: INFO,
+          [PROTOCOL_VERSION_META_KEY]: PROTOCOL_REVISION,
+          [CLIENT_INFO_META_KEY]: IMPLEMENTATION_INFO,
           [CLIENT_CAPABILITIES_META_KEY]: elicitation === undefined ? {} : { elicitation },
         },
       })),
@@ -75,7 +75,7 @@ function serverFor(sendRequest: SendRequest): Server {
 }
 
 /** The protocol revision named in messages that call tools. Other messages name no revision. */
-const REVISION = '2026-07-28';
+const PROTOCOL_REVISION = '2026-07-28';
 
 /** Returns a function that sends a message and returns its result. */
 function createSendRequest({ berth }: Connection, appId: string): SendRequest {
@@ -88,7 +88,7 @@ function createSendRequest({ berth }: Connection, appId: string): SendRequest {
         accept: 'application/json, text/event-stream',
         ...(params._meta === undefined
           ? {}
-          : { 'mcp-protocol-version': REVISION, 'mcp-method': method, 'mcp-name': String(params.name) }),
+          : { 'mcp-protocol-version': PROTOCOL_REVISION, 'mcp-method': method, 'mcp-name': String(params.name) }),
       },
       body: { jsonrpc: '2.0', id: lastId, method, params },
       parseAs: 'text',

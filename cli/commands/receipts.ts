@@ -28,7 +28,7 @@ export async function verifyReceiptFile(
 ): Promise<void> {
   const receipt = await readTextFile(file);
   const options = {
-    keys: keySetIn(await readJsonFile(jwks), jwks),
+    keys: parseKeySet(await readJsonFile(jwks), jwks),
     ...(input === undefined ? {} : { input: await readJsonFile(input) }),
     ...(output === undefined ? {} : { output: await readJsonFile(output) }),
     ...(action === undefined ? {} : { action: await readJsonFile(action) }),
@@ -88,7 +88,7 @@ async function readJsonFile(file: string): Promise<unknown> {
   }
 }
 
-function keySetIn(value: unknown, file: string): KeySet {
+function parseKeySet(value: unknown, file: string): KeySet {
   const keys: unknown = Object(value).keys;
   const isKey = (key: unknown): boolean =>
     ['kid', 'kty', 'crv', 'x'].every(name => typeof Object(key)[name] === 'string');

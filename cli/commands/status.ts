@@ -7,7 +7,7 @@ import { EXIT } from '../exit-codes.ts';
 import { printJson, type Terminal } from '../terminal.ts';
 
 /** Allows for a slow database, which the readiness check queries. */
-const RESPONSE_MS = 15_000;
+const RESPONSE_TIMEOUT_MS = 15_000;
 /** Addresses that mean every interface, with the loopback address that the command uses instead. */
 const LOOPBACK_BY_WILDCARD: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '[::]': '[::1]' };
 
@@ -90,7 +90,7 @@ async function readStatus(url: string, operatorUrl: string, pid: number, publicU
 
 async function fetchText(url: string, path: string): Promise<string> {
   try {
-    const signal = AbortSignal.timeout(RESPONSE_MS);
+    const signal = AbortSignal.timeout(RESPONSE_TIMEOUT_MS);
     return await (await fetch(url + path, { signal, headers: { accept: 'application/json, text/plain' } })).text();
   } catch (error) {
     const reason = error instanceof Error ? error.message : 'unknown';

@@ -9,7 +9,7 @@ import { printJson, type Terminal } from '../terminal.ts';
 
 /** Leaves time for a drain, which closes browsers in parallel, each within ten seconds. */
 const STOP_TIMEOUT_MS = 90_000;
-const POLL_MS = 50;
+const POLL_INTERVAL_MS = 50;
 
 export interface StopOptions {
   readonly drain?: true;
@@ -20,13 +20,13 @@ export async function stop(terminal: Terminal, options: StopOptions): Promise<vo
   const { dataDir } = readConfig(terminal.env);
   const server = runningServer(dataDir);
   if (server) await endServer(server, options.drain ? 'SIGINT' : 'SIGTERM');
-  const { sweptSessionIds: swept, endedSessionIds: ended } = await endLeftovers(terminal.env);
+  const { sweptSessionIds: swept, endedSessionIds: endedIds } = await endLeftovers(terminal.env);
   const pid = server?.pid;
   if (options.json)
-    return printJson(terminal, { ...(pid ? { pid } : {}), stopped: server !== undefined, ended, swept });
+    return printJson(terminal, { ...(pid ? { pid } : {}), stopped: server !== undefined, ended: endedIds, swept });
   terminal.print(server ? `The server (process ${pid}) has stopped.\n` : `No server was running in ${dataDir}.\n`);
-  if (ended.length > 0)
-    terminal.print(`Ended ${ended.length} sessions that the server left running: ${ended.join(', ')}\n`);
+  if (endedIds.length > 0)
+    terminal.print(`Ended ${endedIds.length} sessions that the server left running: ${endedIds.join(', ')}\n`);
 }
 
 async function endServer(server: ServerRecord, signal: 'SIGINT' | 'SIGTERM'): Promise<void> {
@@ -38,6 +38,6 @@ async function endServer(server: ServerRecord, signal: 'SIGINT' | 'SIGTERM'): Pr
         EXIT.failed,
         `Process ${server.pid} did not stop within ${STOP_TIMEOUT_MS / 1000} s of ${signal}. See its log. To end it and its browsers by force, run \`kill -9 ${server.pid}\` and then \`berth stop\`.`,
       );
-    await new Promise(resolve => setTimeout(resolve, POLL_MS));
+    await new Promise(resolve => setTimeout(resolve, POLL_INTERVAL_MS));
   }
 }

@@ -7,11 +7,11 @@ export async function sweep(terminal: Terminal, options: { dryRun?: true; json?:
   const local = await openLocal(terminal.env);
   try {
     const plan = await local.sweepPlan();
-    const result = options.dryRun ? undefined : await local.sweep();
-    if (options.json) return terminal.print(`${JSON.stringify(result ?? plan)}\n`);
-    if (result)
+    const sweepResult = options.dryRun ? undefined : await local.sweep();
+    if (options.json) return terminal.print(`${JSON.stringify(sweepResult ?? plan)}\n`);
+    if (sweepResult)
       return terminal.print(
-        `Removed the files of ${result.files} sessions and the database rows of ${result.sessions} sessions. ${result.failed} removals failed.\n`,
+        `Removed the files of ${sweepResult.files} sessions and the database rows of ${sweepResult.sessions} sessions. ${sweepResult.failed} removals failed.\n`,
       );
     for (const { id, downloads, uploads, bytes } of plan.files)
       terminal.print(`files    ${id}  ${downloads} downloads, ${uploads} uploads, ${bytes} bytes\n`);

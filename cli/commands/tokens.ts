@@ -24,7 +24,7 @@ export function createToken(terminal: Terminal, options: CreateTokenOptions): Pr
       ...(options.scope ? { scopes: options.scope } : {}),
       ...(options.expires ? { expiresAt: options.expires } : {}),
       ...(options.cidr ? { cidrAllow: options.cidr } : {}),
-      ...(options.application ? { applicationIds: await idsOf(local, options.application) } : {}),
+      ...(options.application ? { applicationIds: await resolveApplicationIds(local, options.application) } : {}),
     });
     if (options.json) return printJson(terminal, { id: row.id, token: token.reveal() });
     const expiryText = row.expiresAt ? `, valid until ${row.expiresAt.toISOString()}` : '';
@@ -53,5 +53,5 @@ export function revokeToken(terminal: Terminal, id: string, options: JsonOption)
   });
 }
 
-const idsOf = async (local: Local, applications: readonly string[]): Promise<string[]> =>
+const resolveApplicationIds = async (local: Local, applications: readonly string[]): Promise<string[]> =>
   (await Promise.all(applications.map(one => local.application(one)))).map(({ id }) => id);

@@ -36,7 +36,7 @@ export async function overHttp(
   options: KeyOptions,
   work: (connection: Connection) => Promise<void>,
 ): Promise<void> {
-  const connection = connectionOf(terminal, options);
+  const connection = resolveConnection(terminal, options);
   try {
     await work(connection);
   } catch (error) {
@@ -48,7 +48,7 @@ export async function overHttp(
  * A named profile takes precedence over the environment; otherwise the environment takes precedence over the default
  * profile.
  */
-function connectionOf(terminal: Terminal, options: KeyOptions): Connection {
+function resolveConnection(terminal: Terminal, options: KeyOptions): Connection {
   const profileName = options.profile ?? PROFILE_DEFAULT;
   const savedProfile = readProfile(terminal, profileName);
   if (options.profile !== undefined && !savedProfile)
@@ -105,9 +105,9 @@ function toCommandFailed(error: BerthError, connection: Connection): CommandFail
     : [];
   const loginHint = status === 401 ? ` ${loginAdvice(connection.server, connection.profileName)}` : '';
   const exit = code === 'unreachable' ? EXIT.unreachable : (EXIT_OF_STATUS[status ?? 0] ?? EXIT.failed);
-  const request = requestId && exit === EXIT.failed ? ` (request ${requestId})` : '';
+  const requestText = requestId && exit === EXIT.failed ? ` (request ${requestId})` : '';
   const hint = loginHint || (advice && !message.includes(advice) ? ` ${advice}` : '');
-  return new CommandFailed(exit, `${message}${issues.join('')}${hint}${request}`);
+  return new CommandFailed(exit, `${message}${issues.join('')}${hint}${requestText}`);
 }
 
 function issueText(issue: unknown): string {

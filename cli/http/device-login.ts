@@ -22,7 +22,7 @@ const SERVER_ERROR_STATUS_MIN = 500;
  * Resolves with the token after a person has approved the login. `show` is called with the address and the code that
  * the person needs.
  */
-export async function deviceLogin(
+export async function runDeviceLogin(
   berth: Berth,
   { scopes, deviceName }: { scopes: readonly string[]; deviceName: string },
   show: (startedLogin: StartedLogin) => void,
@@ -40,24 +40,24 @@ export async function deviceLogin(
     }),
   );
   show(startedLogin);
-  return poll(berth, startedLogin, verifier);
+  return pollForToken(berth, startedLogin, verifier);
 }
 
-async function poll(berth: Berth, started: StartedLogin, verifier: string): Promise<GrantedToken> {
-  const deadlineMs = Date.now() + started.expires_in * SECOND_MS;
-  let seconds = started.interval;
+async function pollForToken(berth: Berth, startedLogin: StartedLogin, verifier: string): Promise<GrantedToken> {
+  const deadlineMs = Date.now() + startedLogin.expires_in * SECOND_MS;
+  let intervalSeconds = startedLogin.interval;
   while (Date.now() < deadlineMs) {
-    await sleep(seconds * SECOND_MS);
+    await sleep(intervalSeconds * SECOND_MS);
     try {
-      return await collect(berth, started.device_code, verifier);
+      return await requestToken(berth, startedLogin.device_code, verifier);
     } catch (error) {
-      seconds += intervalIncreaseSeconds(error);
+      intervalSeconds += intervalIncreaseSeconds(error);
     }
   }
   throw new CommandFailed(EXIT.denied, 'The login was not approved in time. Run `berth login` again.');
 }
 
-const collect = (berth: Berth, deviceCode: string, verifier: string): Promise<GrantedToken> =>
+const requestToken = (berth: Berth, deviceCode: string, verifier: string): Promise<GrantedToken> =>
   dataOf(
     berth.POST('/v1/device/tokens', {
       body: { grant_type: GRANT_TYPE, device_code: deviceCode, client_id: CLIENT_ID, code_verifier: verifier },

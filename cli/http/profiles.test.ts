@@ -7,7 +7,7 @@ import { CommandFailed } from '../command-failed.ts';
 import type { Terminal } from '../terminal.ts';
 import { credentialsFile, type Profile, readProfile, writeProfile } from './profiles.ts';
 
-const HOME: Profile = {
+const HOME_PROFILE: Profile = {
   server: 'http://127.0.0.1:8080',
   token: { id: 't', value: 'bdt_x', isOwn: true },
 };
@@ -22,11 +22,11 @@ test('stores all profiles in one file, and restricts the file to its owner on ea
   const terminal = createTerminal(t);
   const file = credentialsFile(terminal);
   assert.equal(readProfile(terminal, 'home'), undefined);
-  writeProfile(terminal, 'home', HOME);
+  writeProfile(terminal, 'home', HOME_PROFILE);
   chmodSync(file, 0o644);
   writeProfile(terminal, 'work', { server: 'https://berth.example' });
   assert.equal(statSync(file).mode & 0o777, 0o600);
-  assert.deepEqual(readProfile(terminal, 'home'), HOME);
+  assert.deepEqual(readProfile(terminal, 'home'), HOME_PROFILE);
   assert.deepEqual(readProfile(terminal, 'work'), { server: 'https://berth.example' });
   assert.equal(readProfile(terminal, 'toString'), undefined);
   assert.deepEqual(readdirSync(dirname(file)), ['credentials.json']);
@@ -34,7 +34,7 @@ test('stores all profiles in one file, and restricts the file to its owner on ea
 
 test('deletes the file when the last profile is removed', t => {
   const terminal = createTerminal(t);
-  writeProfile(terminal, 'home', HOME);
+  writeProfile(terminal, 'home', HOME_PROFILE);
   writeProfile(terminal, 'home', undefined);
   assert.ok(!existsSync(credentialsFile(terminal)));
 });
@@ -42,7 +42,7 @@ test('deletes the file when the last profile is removed', t => {
 test('reports the path of a credentials file that cannot be used', t => {
   const terminal = createTerminal(t);
   const file = credentialsFile(terminal);
-  writeProfile(terminal, 'home', HOME);
+  writeProfile(terminal, 'home', HOME_PROFILE);
   for (const text of ['{', '{"version":2,"profiles":{}}']) {
     writeFileSync(file, text);
     assert.throws(
@@ -52,7 +52,7 @@ test('reports the path of a credentials file that cannot be used', t => {
   }
   rmSync(dirname(file), { recursive: true });
   writeFileSync(dirname(file), 'a file where the folder should be');
-  assert.throws(() => writeProfile(terminal, 'home', HOME), CommandFailed);
+  assert.throws(() => writeProfile(terminal, 'home', HOME_PROFILE), CommandFailed);
 });
 
 test('ignores a relative XDG_CONFIG_HOME, as the XDG specification requires', () => {

@@ -3,7 +3,7 @@
 import type { ConsumerDevice, ConsumerDevices } from '../../contract/consumer-data.ts';
 import type { ConsumerPasskeys, ConsumerProfile } from '../../contract/consumers.ts';
 import type { PasskeyChallenge } from '../../contract/sign-in.ts';
-import { createPasskey, hasPasskeys } from '../src/api/passkeys.ts';
+import { createPasskey, supportsPasskeys } from '../src/api/passkeys.ts';
 import { build, button, byId, confirmButton, listOf, setTitle, timeOf, withDisabled } from './parts.ts';
 import { saveFile } from './receipts.ts';
 import type { Session } from './session.ts';
@@ -22,7 +22,7 @@ export async function showAccount(session: Session): Promise<void> {
       passkeys.data.map(one => passkeyItem(session, one)),
       'None. With a passkey you can sign in without a code, and sign your approvals.',
     ),
-    ...(hasPasskeys() ? [createAddPasskeyButton(session, passkeys.data.length === 0)] : []),
+    ...(supportsPasskeys() ? [createAddPasskeyButton(session, passkeys.data.length === 0)] : []),
     build('h2', {}, 'Signed-in devices'),
     listOf(
       devices.data.map(one => deviceItem(session, one)),
@@ -79,7 +79,7 @@ const createAddPasskeyButton = (session: Session, isFirst: boolean): HTMLButtonE
   );
 
 function passkeyItem(session: Session, { id, name, createdAt }: ConsumerPasskeys['data'][number]): HTMLLIElement {
-  const text = build(
+  const textElement = build(
     'div',
     { className: 'row' },
     build('strong', {}, name),
@@ -94,7 +94,7 @@ function passkeyItem(session: Session, { id, name, createdAt }: ConsumerPasskeys
     },
     `Remove the passkey ${name}`,
   );
-  return build('li', { className: 'pair' }, text, removeButton);
+  return build('li', { className: 'pair' }, textElement, removeButton);
 }
 
 function deviceItem(
@@ -102,7 +102,7 @@ function deviceItem(
   { id, isThis, userAgent, lastUsedAt, createdAt, lastUsedIp }: ConsumerDevice,
 ): HTMLLIElement {
   const deviceLabel = deviceName(userAgent ?? '');
-  const text = build(
+  const textElement = build(
     'div',
     { className: 'row' },
     build('strong', {}, deviceLabel),
@@ -124,7 +124,7 @@ function deviceItem(
     'quiet',
     `Sign out of ${deviceLabel}`,
   );
-  return build('li', { className: 'pair' }, text, ...(isThis ? [] : [signOutButton]));
+  return build('li', { className: 'pair' }, textElement, ...(isThis ? [] : [signOutButton]));
 }
 
 const signOutElsewhereButtons = (session: Session, { data }: ConsumerDevices): readonly HTMLButtonElement[] =>

@@ -1,7 +1,7 @@
 // The page on which a consumer decides an Action. The question is built from the content that the consumer approves.
 // The message of the agent is shown separately.
 import type { ActionChallenge, ApplicationAction } from '../../contract/actions.ts';
-import { askPasskey, hasPasskeys } from '../src/api/passkeys.ts';
+import { askPasskey, supportsPasskeys } from '../src/api/passkeys.ts';
 import { build, byId, setTitle, timeOf, withDisabled } from './parts.ts';
 import type { Session } from './session.ts';
 
@@ -64,7 +64,7 @@ function createDecisionButtons(session: Session, { jobId, digest }: ApplicationA
 
 /** Returns the signature of the consumer's passkey over the digest, if the consumer has a passkey. */
 async function requestProof({ send }: Session, jobId: string): Promise<object> {
-  if (!hasPasskeys()) return {};
+  if (!supportsPasskeys()) return {};
   const { publicKey } = await send<ActionChallenge>('actions.challenge', { jobId });
   return publicKey ? { proof: await askPasskey({ ticket: '', publicKey }) } : {};
 }

@@ -24,10 +24,10 @@ export async function showConsent(session: Session, keyId: string): Promise<void
     `Allow ${agent.name} to ${accessWords} what is remembered about you?`,
     `${agent.name} is an agent of ${session.application}. It requests access to ${key}.`,
   );
-  const group = key.includes('.') ? `${key.slice(0, key.indexOf('.') + 1)}*` : undefined;
+  const keyPattern = key.includes('.') ? `${key.slice(0, key.indexOf('.') + 1)}*` : undefined;
   const keyChoice = choice('What', [
     [`only ${key}`, key],
-    ...(group === undefined ? [] : [[`everything under ${group.slice(0, -1)}`, group] as const]),
+    ...(keyPattern === undefined ? [] : [[`everything under ${keyPattern.slice(0, -1)}`, keyPattern] as const]),
   ]);
   const durationChoice = choice(
     'How long',

@@ -45,12 +45,12 @@ function draw(session: Session, handoff: ConsumerHandoff, message = END_TEXTS[ha
     build('h2', {}, 'The agent says'),
     build('p', {}, withoutBidi(instructions)),
   );
-  const originLimits = allowedOrigins ? pair('Only these sites', allowedOrigins.join(', ')) : [];
+  const originParts = allowedOrigins ? pair('Only these sites', allowedOrigins.join(', ')) : [];
   const detailList = build(
     'dl',
     {},
     ...pair('Page', pageOrigin ?? 'No page is open yet'),
-    ...originLimits,
+    ...originParts,
     ...pair('Recording', RECORD_WORDS[record]),
     ...pair('Open until', timeOf(expiresAt)),
   );
@@ -98,8 +98,8 @@ function showControlView(session: Session, handoff: ConsumerHandoff, lease: Leas
   const agentMessage = build('section', { className: 'asked', tabIndex: 0 }, withoutBidi(lease.instructions));
   agentMessage.setAttribute('aria-label', 'The agent says');
   const view = build('iframe', { title: 'The browser', src: lease.viewUrl, allow: 'clipboard-read; clipboard-write' });
-  const note = build('input', { maxLength: 1000, placeholder: 'Message for the agent (optional)' });
-  note.setAttribute('aria-label', 'Message for the agent');
+  const noteInput = build('input', { maxLength: 1000, placeholder: 'Message for the agent (optional)' });
+  noteInput.setAttribute('aria-label', 'Message for the agent');
   const end = (status: ConsumerHandoff['status'], message: string): void => {
     lease.close();
     showProblem(undefined);
@@ -111,7 +111,7 @@ function showControlView(session: Session, handoff: ConsumerHandoff, lease: Leas
     showProblem(new Error('Your control of the browser has ended.'));
   };
   const finish = async (outcome: HandoffOutcome, message: string): Promise<void> => {
-    const text = note.value.trim();
+    const text = noteInput.value.trim();
     await lease.complete(outcome, text === '' ? undefined : text);
     end(outcome, message);
   };
@@ -132,8 +132,8 @@ function showControlView(session: Session, handoff: ConsumerHandoff, lease: Leas
     lease.close();
     draw(session, { ...handoff, status: 'requested' });
   });
-  const buttons = build('div', { className: 'ends' }, ...endButtons);
-  byId('body').replaceChildren(agentMessage, view, build('div', { className: 'foot' }, note, buttons));
+  const buttonRow = build('div', { className: 'ends' }, ...endButtons);
+  byId('body').replaceChildren(agentMessage, view, build('div', { className: 'foot' }, noteInput, buttonRow));
   lease.startRenewing(
     () => showProblem(undefined),
     error => (Lease.isOver(error) ? void onControlLost().catch(showProblem) : showProblem(error)),

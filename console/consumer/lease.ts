@@ -4,14 +4,14 @@ import type { ClaimedHandoff, HandoffOutcome } from '../../contract/handoffs.ts'
 import { CommandError } from './parts.ts';
 
 const RENEWALS_PER_LEASE = 3;
-const RENEW_MS_MIN = 5_000;
-const RENEW_MS_MAX = 30_000;
+const RENEW_INTERVAL_MS_MIN = 5_000;
+const RENEW_INTERVAL_MS_MAX = 30_000;
 /** The delay before a failed renewal is tried again. */
-const RENEW_RETRY_MS = 2_000;
-const NO_RESPONSE = 'The service is not responding. You keep control if it responds again soon.';
+const RENEW_RETRY_DELAY_MS = 2_000;
+const NO_RESPONSE_TEXT = 'The service is not responding. You keep control if it responds again soon.';
 const END_CODES: ReadonlySet<string> = new Set(['stale_fence', 'invalid_credentials', 'not_found']);
 
-const keyOf = (id: string): string => `handoff-lease ${id}`;
+const storageKeyOf = (id: string): string => `handoff-lease ${id}`;
 
 export class Lease {
   readonly #appId: string;
@@ -24,13 +24,13 @@ export class Lease {
   }
 
   static create(appId: string, claimedHandoff: ClaimedHandoff): Lease {
-    sessionStorage.setItem(keyOf(claimedHandoff.handoffId), JSON.stringify(claimedHandoff));
+    sessionStorage.setItem(storageKeyOf(claimedHandoff.handoffId), JSON.stringify(claimedHandoff));
     return new Lease(appId, claimedHandoff);
   }
 
   /** Restores the lease after a reload of the page. */
   static restore(appId: string, id: string): Lease | undefined {
-    const text = sessionStorage.getItem(keyOf(id));
+    const text = sessionStorage.getItem(storageKeyOf(id));
     // The stored value was written by `create`.
     return text === null ? undefined : new Lease(appId, JSON.parse(text) as ClaimedHandoff);
   }
@@ -72,13 +72,16 @@ export class Lease {
         () => signal.aborted || onRenewed(),
         error => {
           if (signal.aborted) return;
-          onFailed(error instanceof CommandError ? error : new Error(NO_RESPONSE));
-          if (!Lease.isOver(error)) retryTimer = setTimeout(renew, RENEW_RETRY_MS);
+          onFailed(error instanceof CommandError ? error : new Error(NO_RESPONSE_TEXT));
+          if (!Lease.isOver(error)) retryTimer = setTimeout(renew, RENEW_RETRY_DELAY_MS);
         },
       );
     };
     const leaseMs = Date.parse(this.#claimedHandoff.leaseExpiresAt) - Date.now();
-    const renewIntervalMs = Math.min(Math.max(leaseMs / RENEWALS_PER_LEASE, RENEW_MS_MIN), RENEW_MS_MAX);
+    const renewIntervalMs = Math.min(
+      Math.max(leaseMs / RENEWALS_PER_LEASE, RENEW_INTERVAL_MS_MIN),
+      RENEW_INTERVAL_MS_MAX,
+    );
     const timer = setInterval(renew, renewIntervalMs);
     signal.addEventListener('abort', () => {
       clearTimeout(retryTimer);
@@ -96,7 +99,7 @@ export class Lease {
   }
 
   close(): void {
-    sessionStorage.removeItem(keyOf(this.#claimedHandoff.handoffId));
+    sessionStorage.removeItem(storageKeyOf(this.#claimedHandoff.handoffId));
     this.#closeController.abort();
   }
 
@@ -108,7 +111,7 @@ export class Lease {
       body: JSON.stringify(body),
     });
     if (reply.ok) return;
-    const { code = 'internal', message = NO_RESPONSE } = Object(await reply.json().catch(() => ({})));
+    const { code = 'internal', message = NO_RESPONSE_TEXT } = Object(await reply.json().catch(() => ({})));
     throw new CommandError(reply.status, String(code), String(message));
   }
 }

@@ -6,12 +6,12 @@ import type { Session } from './session.ts';
 const PAGE_SIZE = 100;
 
 export async function showMemory(session: Session): Promise<void> {
-  const [consents, items] = await Promise.all([
+  const [consents, itemPage] = await Promise.all([
     session.send<Consents>('memory.consents'),
     session.send<MemoryPage>('memory.list', { limit: PAGE_SIZE }),
   ]);
   setTitle('Memory', 'What agents may remember about you. They see nothing that you have not allowed.');
-  const itemList = build('ul', { className: 'plain' }, ...items.data.map(one => itemElement(session, one)));
+  const itemList = build('ul', { className: 'plain' }, ...itemPage.data.map(one => itemElement(session, one)));
   const moreArea = build('div', {});
   const offerMore = (cursor: string | undefined): void =>
     moreArea.replaceChildren(
@@ -25,7 +25,7 @@ export async function showMemory(session: Session): Promise<void> {
             }),
           ]),
     );
-  offerMore(items.nextCursor);
+  offerMore(itemPage.nextCursor);
   byId('body').replaceChildren(
     build('h2', {}, 'Who may use it'),
     listOf(
@@ -33,7 +33,7 @@ export async function showMemory(session: Session): Promise<void> {
       'No agent may use it.',
     ),
     build('h2', {}, 'What is remembered'),
-    ...(items.data.length === 0
+    ...(itemPage.data.length === 0
       ? [listOf([], 'Nothing is remembered.')]
       : [itemList, moreArea, createDeleteAllButton(session)]),
   );
@@ -67,21 +67,21 @@ function consentItem(session: Session, { id, agent, keyId, keys, access, expires
     `Withdraw the consent of ${agentLabel}`,
   );
   const expiryParts = expiresAt === undefined ? [] : [', until ', timeOf(expiresAt)];
-  const text = build(
+  const textElement = build(
     'div',
     { className: 'row' },
     build('strong', {}, agentLabel),
     build('span', { className: 'about' }, accessWords, keysInWords(keys), ...expiryParts),
   );
-  return build('li', { className: 'pair' }, text, withdrawButton);
+  return build('li', { className: 'pair' }, textElement, withdrawButton);
 }
 
 function itemElement(
   session: Session,
   { key, updatedBy, updatedAt, bytes }: MemoryPage['data'][number],
 ): HTMLLIElement {
-  const value = build('pre', { tabIndex: 0 }, 'Loading…');
-  value.setAttribute('aria-label', `Value of ${key}`);
+  const valueElement = build('pre', { tabIndex: 0 }, 'Loading…');
+  valueElement.setAttribute('aria-label', `Value of ${key}`);
   const removeButton = confirmButton(
     'Delete',
     `Delete ${key}`,
@@ -97,17 +97,19 @@ function itemElement(
     { className: 'row' },
     build('strong', { className: 'key' }, key),
     ...(updatedBy.kind === 'consumer' ? [] : [build('span', { className: 'badge' }, 'by an agent')]),
-    build('span', { className: 'about' }, `${sizeOf(bytes)}, written ${authorWords}, `, timeOf(updatedAt)),
+    build('span', { className: 'about' }, `${sizeWords(bytes)}, written ${authorWords}, `, timeOf(updatedAt)),
   );
-  const details = build('details', {}, head, build('div', { className: 'more' }, value, removeButton));
+  const details = build('details', {}, head, build('div', { className: 'more' }, valueElement, removeButton));
   details.addEventListener('toggle', () => {
     if (!details.open) return;
     session.send<MemoryItem>('memory.get', { key }).then(
       item => {
-        value.textContent = typeof item.value === 'string' ? item.value : JSON.stringify(item.value, undefined, 2);
+        valueElement.textContent =
+          typeof item.value === 'string' ? item.value : JSON.stringify(item.value, undefined, 2);
       },
       error => {
-        value.textContent = error instanceof Error ? error.message : 'The item could not be read. Reload the page.';
+        valueElement.textContent =
+          error instanceof Error ? error.message : 'The item could not be read. Reload the page.';
       },
     );
   });
@@ -116,4 +118,4 @@ function itemElement(
 
 const KIB = 1024;
 
-const sizeOf = (bytes: number): string => (bytes < KIB ? `${bytes} bytes` : `${Math.round(bytes / KIB)} KiB`);
+const sizeWords = (bytes: number): string => (bytes < KIB ? `${bytes} bytes` : `${Math.round(bytes / KIB)} KiB`);

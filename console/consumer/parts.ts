@@ -93,8 +93,8 @@ const DARK_LUMINANCE_MAX = 0.4;
 export function applyBrandColour(colour: string | undefined): void {
   const [, red, green, blue] = /^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})$/.exec(colour ?? '') ?? [];
   if (colour === undefined || red === undefined || green === undefined || blue === undefined) return;
-  const linear = (part: string): number => (Number.parseInt(part, 16) / 255) ** 2.2;
-  const luminance = 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue);
+  const linearize = (part: string): number => (Number.parseInt(part, 16) / 255) ** 2.2;
+  const luminance = 0.2126 * linearize(red) + 0.7152 * linearize(green) + 0.0722 * linearize(blue);
   const { style } = document.documentElement;
   style.setProperty('--brand', colour);
   style.setProperty('--on-brand', luminance < DARK_LUMINANCE_MAX ? '#ffffff' : '#10191d');

@@ -2,7 +2,7 @@
 // At the end of the flow, the service sets a cookie.
 import type { ConsumerTokens, StartedConsumerSession } from '../../contract/consumers.ts';
 import type { PasskeyChallenge } from '../../contract/sign-in.ts';
-import { askPasskey, hasPasskeys } from '../src/api/passkeys.ts';
+import { askPasskey, supportsPasskeys } from '../src/api/passkeys.ts';
 import { CommandError, sendCommand } from './parts.ts';
 
 const VERIFIER_BYTES = 32;
@@ -94,7 +94,7 @@ export function sessionOf(appId: string, application: string): Session {
 
 /** Asks for the passkey if the consumer has one. Otherwise leaves this page, so that the consumer signs in again. */
 async function proveAgain(appId: string, provider: string, { details }: CommandError): Promise<void> {
-  if (details.acrValues !== 'phr' || !hasPasskeys()) {
+  if (details.acrValues !== 'phr' || !supportsPasskeys()) {
     await startSignIn(appId, provider, { maxAge: 0 });
     return new Promise(() => {});
   }

@@ -2,7 +2,7 @@
 // application allows.
 import type { HostedSignIn, HostedSignInResult } from '../../contract/consumers.ts';
 import type { EmailCodeSent, PasskeyChallenge } from '../../contract/sign-in.ts';
-import { askPasskey, hasPasskeys } from '../src/api/passkeys.ts';
+import { askPasskey, supportsPasskeys } from '../src/api/passkeys.ts';
 import { applyBrandColour, build, byId, CommandError, sendCommand, showProblem, withDisabled } from './parts.ts';
 
 const [, , , appId = '', signInId = ''] = location.pathname.split('/');
@@ -75,29 +75,29 @@ function passkeyButton(): HTMLButtonElement {
 }
 
 /** Shows the first view, with the sign-in methods. */
-function begin(): void {
+function showMethods(): void {
   const { methods } = hostedSignIn;
-  const parts: HTMLElement[] = [];
-  if (methods.includes('passkey') && hasPasskeys()) parts.push(passkeyButton());
-  if (parts.length > 0 && methods.length > 1) parts.push(build('div', { className: 'or' }, 'or'));
-  if (methods.includes('email_code')) parts.push(codeForm());
-  else if (methods.includes('password')) parts.push(passwordForm());
+  const elements: HTMLElement[] = [];
+  if (methods.includes('passkey') && supportsPasskeys()) elements.push(passkeyButton());
+  if (elements.length > 0 && methods.length > 1) elements.push(build('div', { className: 'or' }, 'or'));
+  if (methods.includes('email_code')) elements.push(codeForm());
+  else if (methods.includes('password')) elements.push(passwordForm());
   if (methods.includes('email_code') && methods.includes('password'))
-    parts.push(
+    elements.push(
       linkButton('Use a password instead', () => show('Sign in with your password.', passwordForm(), ...backLinks())),
     );
-  if (methods.includes('password')) parts.push(newPasswordLink());
-  if (parts.length === 0) {
+  if (methods.includes('password')) elements.push(newPasswordLink());
+  if (elements.length === 0) {
     showProblem(new Error('This browser does not support any of the sign-in methods that are offered here.'));
     return;
   }
   show(
     hostedSignIn.registration === 'open' ? 'Sign in, or sign up with your e-mail address.' : 'Sign in to continue.',
-    build('div', { className: 'stack' }, ...parts),
+    build('div', { className: 'stack' }, ...elements),
   );
 }
 
-const backLinks = (): HTMLElement[] => [linkButton('Back', begin)];
+const backLinks = (): HTMLElement[] => [linkButton('Back', showMethods)];
 
 const newPasswordLink = (): HTMLButtonElement =>
   linkButton(
@@ -123,20 +123,24 @@ const passwordForm = (): HTMLFormElement =>
   );
 
 const newPasswordForm = (): HTMLFormElement => {
-  const password = Object.assign(passwordInput('new-password'), { minLength: 12 });
-  return form('Continue', [field('E-mail address', emailInput()), field('New password', password)], async values => {
-    email = textOf(values, 'email');
-    const { ticket } = await send<EmailCodeSent>('hosted.register', { email, password: textOf(values, 'password') });
-    askCode(ticket);
-  });
+  const passwordField = Object.assign(passwordInput('new-password'), { minLength: 12 });
+  return form(
+    'Continue',
+    [field('E-mail address', emailInput()), field('New password', passwordField)],
+    async values => {
+      email = textOf(values, 'email');
+      const { ticket } = await send<EmailCodeSent>('hosted.register', { email, password: textOf(values, 'password') });
+      askCode(ticket);
+    },
+  );
 };
 
 function askCode(ticket: string): void {
-  const code = build('input', {
+  const codeInput = build('input', {
     ...{ name: 'code', className: 'code', required: true, autocomplete: 'one-time-code', inputMode: 'numeric' },
     maxLength: 12,
   });
-  const verifyForm = form('Sign in', [field('Code', code)], async values =>
+  const verifyForm = form('Sign in', [field('Code', codeInput)], async values =>
     finish(await send<HostedSignInResult>('hosted.verify', { ticket, code: textOf(values, 'code') })),
   );
   show(
@@ -152,7 +156,7 @@ async function open(): Promise<void> {
   byId('brand').textContent = hostedSignIn.application.name;
   byId('foot').textContent = `You will return to ${hostedSignIn.returnsTo}.`;
   applyBrandColour(hostedSignIn.application.colour);
-  begin();
+  showMethods();
 }
 
 open().catch(error =>

@@ -101,10 +101,10 @@ function itemOfHandoff({ appId }: Session, handoff: ConsumerHandoff): Item {
 
 function itemElement({ needsAction, sortTime, href, title, requesterName, outcomeWords }: Item): HTMLLIElement {
   const timeParts = needsAction ? ['until ', timeOf(sortTime)] : [`${outcomeWords}, `, timeOf(sortTime)];
-  const about = build('span', { className: 'about' }, `${requesterName}, `, ...timeParts);
+  const aboutElement = build('span', { className: 'about' }, `${requesterName}, `, ...timeParts);
   return build(
     'li',
     needsAction ? { className: 'open' } : {},
-    build('a', { className: 'row', href }, build('strong', {}, title), about),
+    build('a', { className: 'row', href }, build('strong', {}, title), aboutElement),
   );
 }

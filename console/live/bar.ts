@@ -56,11 +56,11 @@ export class Bar {
     this.#draw();
   }
 
-  setPage(page: PageMessage): void {
-    this.#shownPage = page.page;
-    this.#isLoading = page.loading;
-    parts.back.disabled = !this.#hasControl || !page.canGoBack;
-    parts.forward.disabled = !this.#hasControl || !page.canGoForward;
+  setPage(pageMessage: PageMessage): void {
+    this.#shownPage = pageMessage.page;
+    this.#isLoading = pageMessage.loading;
+    parts.back.disabled = !this.#hasControl || !pageMessage.canGoBack;
+    parts.forward.disabled = !this.#hasControl || !pageMessage.canGoForward;
     parts.reload.disabled = !this.#hasControl;
     this.#drawReload();
     this.#draw();

@@ -17,7 +17,7 @@ export class Connection {
   readonly #listener: ConnectionListener;
   #socket: WebSocket | undefined;
   #holder = '';
-  #waitMs = RETRY_MIN_MS;
+  #retryDelayMs = RETRY_MIN_MS;
   #hasEnded = false;
   #hasOpened = false;
 
@@ -36,7 +36,7 @@ export class Connection {
     this.#socket = socket;
     socket.addEventListener('open', () => {
       this.#hasOpened = true;
-      this.#waitMs = RETRY_MIN_MS;
+      this.#retryDelayMs = RETRY_MIN_MS;
       this.#listener.onStateChange('open');
     });
     socket.addEventListener('message', ({ data }) => this.#receive(data));
@@ -64,9 +64,9 @@ export class Connection {
   }
 
   #receiveFrame(data: ArrayBuffer): void {
-    const length = new DataView(data).getUint16(0);
-    const head = JSON.parse(new TextDecoder().decode(new Uint8Array(data, 2, length))) as FrameHead;
-    const jpeg = new Blob([new Uint8Array(data, 2 + length)], { type: 'image/jpeg' });
+    const headLength = new DataView(data).getUint16(0);
+    const head = JSON.parse(new TextDecoder().decode(new Uint8Array(data, 2, headLength))) as FrameHead;
+    const jpeg = new Blob([new Uint8Array(data, 2 + headLength)], { type: 'image/jpeg' });
     void this.#listener
       .onFrame(head, jpeg)
       .catch(() => {})
@@ -77,7 +77,7 @@ export class Connection {
     if (this.#hasEnded) return;
     this.#listener.onStateChange(this.#hasOpened ? 'lost' : 'refused');
     // Also retries if the connection has never been open: a restarting server refuses connections for a moment.
-    setTimeout(() => this.#open(), this.#waitMs);
-    this.#waitMs = Math.min(this.#waitMs * 2, RETRY_MAX_MS);
+    setTimeout(() => this.#open(), this.#retryDelayMs);
+    this.#retryDelayMs = Math.min(this.#retryDelayMs * 2, RETRY_MAX_MS);
   }
 }

@@ -6,7 +6,7 @@ import { parts } from './parts.ts';
  * If there are more downloads, the oldest one is removed from view. The session's list of downloads contains all of
  * them.
  */
-const SHOWN_MAX = 3;
+const DOWNLOADS_SHOWN_MAX = 3;
 const UNITS = ['bytes', 'KB', 'MB', 'GB'] as const;
 
 export class Downloads {
@@ -31,7 +31,7 @@ export class Downloads {
     dismissButton.addEventListener('click', () => item.remove());
     item.append(nameElement, sizeElement, link, dismissButton);
     parts.downloads.append(item);
-    while (parts.downloads.children.length > SHOWN_MAX) parts.downloads.firstElementChild?.remove();
+    while (parts.downloads.children.length > DOWNLOADS_SHOWN_MAX) parts.downloads.firstElementChild?.remove();
   }
 }
 

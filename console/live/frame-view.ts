@@ -55,11 +55,11 @@ export class FrameView {
   #fit(): void {
     const { width, height } = this.#size;
     const style = getComputedStyle(parts.stage);
-    const available = {
+    const availableSize = {
       width: parts.stage.clientWidth - Number.parseFloat(style.paddingLeft) * 2,
       height: parts.stage.clientHeight - Number.parseFloat(style.paddingTop) * 2,
     };
-    const scale = Math.min(available.width / width, available.height / height, 2);
+    const scale = Math.min(availableSize.width / width, availableSize.height / height, 2);
     parts.canvas.style.width = `${Math.max(1, Math.floor(width * scale))}px`;
     parts.canvas.style.height = `${Math.max(1, Math.floor(height * scale))}px`;
   }

@@ -50,7 +50,7 @@ export class Input {
 
   #listenToPointer(): void {
     const { canvas } = parts;
-    const on = <K extends keyof HTMLElementEventMap>(
+    const addListener = <K extends keyof HTMLElementEventMap>(
       type: K,
       listener: (event: HTMLElementEventMap[K]) => void,
     ): void =>
@@ -63,17 +63,17 @@ export class Input {
         },
         { passive: false },
       );
-    on('pointerdown', event => this.#onPointer('down', event));
-    on('pointerup', event => this.#onPointer('up', event));
-    on('pointermove', event => this.#onMove(event));
-    on('pointercancel', event => this.#onPointer('up', event));
-    on('contextmenu', () => {});
-    on('auxclick', () => {});
-    on('wheel', event => this.#onWheel(event));
-    on('touchstart', event => this.#onTouch('start', event));
-    on('touchmove', event => this.#onTouch('move', event));
-    on('touchend', event => this.#onTouch('end', event));
-    on('touchcancel', event => this.#onTouch('cancel', event));
+    addListener('pointerdown', event => this.#onPointer('down', event));
+    addListener('pointerup', event => this.#onPointer('up', event));
+    addListener('pointermove', event => this.#onMove(event));
+    addListener('pointercancel', event => this.#onPointer('up', event));
+    addListener('contextmenu', () => {});
+    addListener('auxclick', () => {});
+    addListener('wheel', event => this.#onWheel(event));
+    addListener('touchstart', event => this.#onTouch('start', event));
+    addListener('touchmove', event => this.#onTouch('move', event));
+    addListener('touchend', event => this.#onTouch('end', event));
+    addListener('touchcancel', event => this.#onTouch('cancel', event));
   }
 
   #onPointer(action: 'down' | 'up', event: PointerEvent): void {

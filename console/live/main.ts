@@ -10,7 +10,7 @@ import { EXIT_KEY, Input, type InputMessage } from './input.ts';
 import { Overlays } from './overlays.ts';
 import { parts } from './parts.ts';
 
-const NOTICE_MS = 5_000;
+const NOTICE_DURATION_MS = 5_000;
 /** Sent to the embedding page when the live view has ended. Official clients expect this name. */
 const DISCONNECTED_MESSAGE = 'browserbase-disconnected';
 
@@ -167,5 +167,5 @@ async function upload(file: File): Promise<string> {
 function notify(noticeText: string, isTemporary = true): void {
   clearTimeout(noticeTimer);
   parts.notice.textContent = noticeText;
-  if (isTemporary && noticeText !== '') noticeTimer = setTimeout(() => notify(''), NOTICE_MS);
+  if (isTemporary && noticeText !== '') noticeTimer = setTimeout(() => notify(''), NOTICE_DURATION_MS);
 }

@@ -12,10 +12,10 @@ import { InvitationPage } from './people/invitation-page.tsx';
 import { SignInPage } from './people/sign-in-page.tsx';
 import { router } from './router.tsx';
 import { forgetApplication } from './shell/recent-application.ts';
-import { applyTheme, storedTheme } from './shell/theme.ts';
+import { applyTheme, readStoredTheme } from './shell/theme.ts';
 import './styles.css';
 
-applyTheme(storedTheme());
+applyTheme(readStoredTheme());
 takeTokenFromAddress();
 addEventListener('hashchange', takeTokenFromAddress);
 void detectHumanSession();

@@ -17,7 +17,7 @@ import { ApplicationParams } from '../applications.ts';
 import { AgentOperationParams, Invocation } from '../invocations.ts';
 import type { Operation } from '../operation.ts';
 import { INVOCATION_OPERATIONS } from './invocations.ts';
-import { READ_APPLICATIONS } from './shared.ts';
+import { READ_APPLICATIONS_SCOPES } from './shared.ts';
 
 const AGENT_PATH = '/v1/agent/applications/{appId}';
 const ACTIONS_PATH = '/v1/applications/{appId}/actions';
@@ -131,7 +131,7 @@ export const ACTION_OPERATIONS = {
     description:
       'Returns the Actions of all agent keys, newest first. Their input is shown to the roles developer, admin and owner; a token needs the scope `applications:write` for it.',
     credential: 'account',
-    scopes: READ_APPLICATIONS,
+    scopes: READ_APPLICATIONS_SCOPES,
     isWrite: false,
     params: ApplicationParams,
     query: ActionListQuery,
@@ -146,7 +146,7 @@ export const ACTION_OPERATIONS = {
     description:
       'Returns one Action. Its input is shown to the roles developer, admin and owner; a token needs the scope `applications:write` for it.',
     credential: 'account',
-    scopes: READ_APPLICATIONS,
+    scopes: READ_APPLICATIONS_SCOPES,
     isWrite: false,
     params: ActionParams,
     responses: { 200: { description: 'The Action.', schema: ApplicationAction } },

@@ -12,7 +12,7 @@ import {
 import { ApplicationParams } from '../applications.ts';
 import { IfMatchHeader, PageQuery } from '../common.ts';
 import type { Operation } from '../operation.ts';
-import { ETAG, READ_APPLICATIONS } from './shared.ts';
+import { ETAG, READ_APPLICATIONS_SCOPES } from './shared.ts';
 
 export const AGENT_KEY_OPERATIONS = {
   listAgentKeys: {
@@ -23,7 +23,7 @@ export const AGENT_KEY_OPERATIONS = {
     description:
       'Returns active keys, and keys that expired or were revoked in the last 90 days, newest first. The keys themselves are never returned.',
     credential: 'account',
-    scopes: READ_APPLICATIONS,
+    scopes: READ_APPLICATIONS_SCOPES,
     isWrite: false,
     mount: 'native',
     params: ApplicationParams,
@@ -61,7 +61,7 @@ export const AGENT_KEY_OPERATIONS = {
     summary: 'Read an agent key',
     description: 'Returns the details of one key, without the secret.',
     credential: 'account',
-    scopes: READ_APPLICATIONS,
+    scopes: READ_APPLICATIONS_SCOPES,
     isWrite: false,
     mount: 'native',
     params: AgentKeyParams,

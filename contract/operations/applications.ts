@@ -9,7 +9,7 @@ import {
 import { IfMatchHeader, PageQuery } from '../common.ts';
 import { Limits, ReplaceLimits } from '../limits.ts';
 import type { Operation } from '../operation.ts';
-import { ETAG, READ_APPLICATIONS } from './shared.ts';
+import { ETAG, READ_APPLICATIONS_SCOPES } from './shared.ts';
 
 export const APPLICATION_OPERATIONS = {
   listApplications: {
@@ -19,7 +19,7 @@ export const APPLICATION_OPERATIONS = {
     summary: 'List applications',
     description: 'Returns the applications that the account is a member of and the token may access, newest first.',
     credential: 'account',
-    scopes: READ_APPLICATIONS,
+    scopes: READ_APPLICATIONS_SCOPES,
     isWrite: false,
     mount: 'native',
     query: PageQuery,
@@ -49,7 +49,7 @@ export const APPLICATION_OPERATIONS = {
     summary: 'Read an application',
     description: 'Returns one application, with its revision as `ETag`.',
     credential: 'account',
-    scopes: READ_APPLICATIONS,
+    scopes: READ_APPLICATIONS_SCOPES,
     isWrite: false,
     mount: 'native',
     params: ApplicationParams,
@@ -82,7 +82,7 @@ export const APPLICATION_OPERATIONS = {
     description:
       'Returns the configured limits, the limits in effect under the ceiling of the operator, and the current usage.',
     credential: 'account',
-    scopes: [...READ_APPLICATIONS, 'limits:write'],
+    scopes: [...READ_APPLICATIONS_SCOPES, 'limits:write'],
     isWrite: false,
     mount: 'native',
     params: ApplicationParams,

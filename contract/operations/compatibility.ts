@@ -15,7 +15,7 @@ import { PROTECTING_FIELDS } from './sessions.ts';
 import { ADMISSION_HEADERS } from './shared.ts';
 
 /** The member of the body that contains the fields of a create request. */
-const CREATE_PARAMS = 'browserbaseSessionCreateParams';
+const CREATE_PARAMS_FIELD = 'browserbaseSessionCreateParams';
 
 export const COMPATIBILITY_OPERATIONS = {
   listProjects: {
@@ -73,10 +73,10 @@ export const COMPATIBILITY_OPERATIONS = {
     mount: 'compat',
     unknownFields: 'warn',
     protectingFields: Object.fromEntries(
-      Object.entries(PROTECTING_FIELDS).map(([path, otherNames]) => [`${CREATE_PARAMS}.${path}`, otherNames]),
+      Object.entries(PROTECTING_FIELDS).map(([path, otherNames]) => [`${CREATE_PARAMS_FIELD}.${path}`, otherNames]),
     ),
     body: StartSession,
-    bodyExample: { [CREATE_PARAMS]: { keepAlive: true } },
+    bodyExample: { [CREATE_PARAMS_FIELD]: { keepAlive: true } },
     mayWait: true,
     responses: { 200: { description: 'The session to use.', schema: StartedSession, headers: ADMISSION_HEADERS } },
     errors: [

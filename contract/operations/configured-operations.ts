@@ -10,11 +10,11 @@ import {
   ConfigureOperation,
 } from '../configured-operations.ts';
 import type { Operation } from '../operation.ts';
-import { ETAG, READ_APPLICATIONS } from './shared.ts';
+import { ETAG, READ_APPLICATIONS_SCOPES } from './shared.ts';
 
 const OPERATIONS_PATH = '/v1/applications/{appId}/operations';
-const WRITE = ['operations:write'] as const;
-const READ = [...READ_APPLICATIONS, ...WRITE] as const;
+const WRITE_SCOPES = ['operations:write'] as const;
+const READ = [...READ_APPLICATIONS_SCOPES, ...WRITE_SCOPES] as const;
 
 export const CONFIGURED_OPERATIONS = {
   listConfiguredOperations: {
@@ -55,7 +55,7 @@ export const CONFIGURED_OPERATIONS = {
     description:
       'Writes the whole operation. A change to the content creates a new revision; agents keep calling the published revision until the next publish. For a built-in operation, only `enabled`, `approval` and `price` can be set; they take effect at once. `If-Match` is required if the operation already exists. Requires the role developer; raising the price or requiring a weaker approval requires the role admin.',
     credential: 'account',
-    scopes: WRITE,
+    scopes: WRITE_SCOPES,
     isWrite: true,
     mount: 'native',
     unknownFields: 'refuse',
@@ -102,7 +102,7 @@ export const CONFIGURED_OPERATIONS = {
     summary: 'Publish an operation',
     description: 'Lets agents that have a grant call the newest revision. Requires the role developer.',
     credential: 'account',
-    scopes: WRITE,
+    scopes: WRITE_SCOPES,
     isWrite: true,
     mount: 'native',
     params: ConfiguredOperationParams,
@@ -117,7 +117,7 @@ export const CONFIGURED_OPERATIONS = {
     description:
       'Agents can no longer call the operation. Running invocations are not stopped. Requires the role developer.',
     credential: 'account',
-    scopes: WRITE,
+    scopes: WRITE_SCOPES,
     isWrite: true,
     mount: 'native',
     params: ConfiguredOperationParams,
@@ -132,7 +132,7 @@ export const CONFIGURED_OPERATIONS = {
     description:
       'Deletes an operation that is not published. Its id can be used again; the new operation then has higher revision numbers. Requires the role admin.',
     credential: 'account',
-    scopes: WRITE,
+    scopes: WRITE_SCOPES,
     isWrite: true,
     mount: 'native',
     params: ConfiguredOperationParams,

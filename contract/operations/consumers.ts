@@ -46,7 +46,7 @@ const DECISION_ERRORS = [
   'feature_unavailable',
   'rate_limited',
 ] as const;
-const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
+const EXAMPLE_CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
 
 /**
  * Commands that do not require a consumer session: they start a sign-in, or exchange a code or a refresh token for new
@@ -114,7 +114,7 @@ export const CONSUMER_OPERATIONS = {
     description:
       'Returns the address that the browser of the consumer must open. The browser comes back to `redirectUri` with `code`, `state` and `iss`, or with `error`. At most 30 requests per minute from one IP address.',
     body: StartConsumerSession,
-    bodyExample: { redirectUri: 'https://shop.example/signed-in', codeChallenge: CHALLENGE, state: 'k3' },
+    bodyExample: { redirectUri: 'https://shop.example/signed-in', codeChallenge: EXAMPLE_CHALLENGE, state: 'k3' },
     responses: { 200: { description: 'The sign-in was started.', schema: StartedConsumerSession } },
     errors: ['not_found', 'feature_unavailable', 'rate_limited', 'upstream_failed'],
   },

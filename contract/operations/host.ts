@@ -2,7 +2,7 @@
 import { Host, HostExamination } from '../host.ts';
 import { DrainHost, HostList, HostParams, HostSessions, ListedHost } from '../hosts.ts';
 import type { Operation } from '../operation.ts';
-import { READ_APPLICATIONS } from './shared.ts';
+import { READ_APPLICATIONS_SCOPES } from './shared.ts';
 
 const OPERATOR_ONLY =
   'Only for the account that was set up at the first start; a token must not be restricted to applications.';
@@ -15,7 +15,7 @@ export const HOST_OPERATIONS = {
     summary: 'Read the host',
     description: `Returns the current state of the machine and of the server process, and their resource use over the last few hours. ${OPERATOR_ONLY}`,
     credential: 'account',
-    scopes: READ_APPLICATIONS,
+    scopes: READ_APPLICATIONS_SCOPES,
     isWrite: false,
     mount: 'native',
     responses: { 200: { description: 'The host.', schema: Host } },
@@ -28,7 +28,7 @@ export const HOST_OPERATIONS = {
     summary: 'Check the host',
     description: `Checks what browsers need, as \`berth doctor\` does. This starts a browser, so it takes a few seconds. Concurrent requests get the same response. ${OPERATOR_ONLY}`,
     credential: 'account',
-    scopes: READ_APPLICATIONS,
+    scopes: READ_APPLICATIONS_SCOPES,
     isWrite: true,
     mount: 'native',
     responses: { 200: { description: 'The findings.', schema: HostExamination } },
@@ -41,7 +41,7 @@ export const HOST_OPERATIONS = {
     summary: 'List hosts',
     description: `Returns the hosts that share the database, with their state and use. ${OPERATOR_ONLY}`,
     credential: 'account',
-    scopes: READ_APPLICATIONS,
+    scopes: READ_APPLICATIONS_SCOPES,
     isWrite: false,
     mount: 'native',
     responses: { 200: { description: 'The hosts.', schema: HostList } },
@@ -54,7 +54,7 @@ export const HOST_OPERATIONS = {
     summary: 'List the sessions on a host',
     description: `Returns the sessions of all applications that are running on the host, without their content. ${OPERATOR_ONLY}`,
     credential: 'account',
-    scopes: READ_APPLICATIONS,
+    scopes: READ_APPLICATIONS_SCOPES,
     isWrite: false,
     mount: 'native',
     params: HostParams,

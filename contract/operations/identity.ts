@@ -10,11 +10,11 @@ import {
   WriteProvider,
 } from '../consumers.ts';
 import type { Operation } from '../operation.ts';
-import { ETAG, READ_APPLICATIONS } from './shared.ts';
+import { ETAG, READ_APPLICATIONS_SCOPES } from './shared.ts';
 
 const IDENTITY_PATH = '/v1/applications/{appId}/identity';
-const WRITE = ['identity:write'] as const;
-const READ = [...READ_APPLICATIONS, ...WRITE] as const;
+const WRITE_SCOPES = ['identity:write'] as const;
+const READ = [...READ_APPLICATIONS_SCOPES, ...WRITE_SCOPES] as const;
 
 export const IDENTITY_OPERATIONS = {
   readIdentity: {
@@ -39,7 +39,7 @@ export const IDENTITY_OPERATIONS = {
     description:
       'Replaces the whole configuration: an absent field gets its default. Sessions of consumers continue. Requires the role admin.',
     credential: 'account',
-    scopes: WRITE,
+    scopes: WRITE_SCOPES,
     isWrite: true,
     mount: 'native',
     unknownFields: 'refuse',
@@ -90,7 +90,7 @@ export const IDENTITY_OPERATIONS = {
     description:
       'Reads the discovery document of the issuer, checks every address in it, and stores its content. `If-Match` is required if the provider already exists. Consumers of a different issuer are different consumers, even with the same subject. Requires the role admin.',
     credential: 'account',
-    scopes: WRITE,
+    scopes: WRITE_SCOPES,
     isWrite: true,
     mount: 'native',
     unknownFields: 'refuse',
@@ -118,7 +118,7 @@ export const IDENTITY_OPERATIONS = {
     description:
       'Nobody can sign in with the provider any more. Sessions and consumers remain. Requires the role admin.',
     credential: 'account',
-    scopes: WRITE,
+    scopes: WRITE_SCOPES,
     isWrite: true,
     mount: 'native',
     params: ProviderParams,

@@ -20,7 +20,7 @@ import {
   ReceiptStatus,
 } from '../invocations.ts';
 import type { Operation } from '../operation.ts';
-import { READ_APPLICATIONS } from './shared.ts';
+import { READ_APPLICATIONS_SCOPES } from './shared.ts';
 
 const AGENT_PATH = '/v1/agent/applications/{appId}';
 const INVOCATIONS_PATH = '/v1/applications/{appId}/invocations';
@@ -187,7 +187,7 @@ export const INVOCATION_OPERATIONS = {
     description:
       'Returns the invocations of all agent keys, newest first, without their input, output and receipt. For members of any role.',
     credential: 'account',
-    scopes: READ_APPLICATIONS,
+    scopes: READ_APPLICATIONS_SCOPES,
     isWrite: false,
     mount: 'native',
     params: ApplicationParams,
@@ -203,7 +203,7 @@ export const INVOCATION_OPERATIONS = {
     description:
       'Returns one invocation of any agent key, with its receipt once it has ended. `input` and `output` are present while they are kept, for the roles developer, admin and owner; a token also needs the scope `applications:write`.',
     credential: 'account',
-    scopes: READ_APPLICATIONS,
+    scopes: READ_APPLICATIONS_SCOPES,
     isWrite: false,
     mount: 'native',
     params: ApplicationInvocationParams,

@@ -3,7 +3,7 @@ import { ApplicationParams } from '../applications.ts';
 import { PageQuery } from '../common.ts';
 import { ChangeMember, Member, MemberPage, MemberParams } from '../members.ts';
 import type { Operation } from '../operation.ts';
-import { READ_APPLICATIONS } from './shared.ts';
+import { READ_APPLICATIONS_SCOPES } from './shared.ts';
 
 export const MEMBER_OPERATIONS = {
   listMembers: {
@@ -13,7 +13,7 @@ export const MEMBER_OPERATIONS = {
     summary: 'List members',
     description: 'Returns the members of the application, newest first. Requires the role viewer.',
     credential: 'account',
-    scopes: [...READ_APPLICATIONS, 'members:write'],
+    scopes: [...READ_APPLICATIONS_SCOPES, 'members:write'],
     isWrite: false,
     mount: 'native',
     params: ApplicationParams,

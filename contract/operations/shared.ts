@@ -1,5 +1,5 @@
 // Parts that several families of operations share.
-export const READ_APPLICATIONS = ['applications:read', 'applications:write', 'keys:write'] as const;
+export const READ_APPLICATIONS_SCOPES = ['applications:read', 'applications:write', 'keys:write'] as const;
 
 export const ETAG = { ETag: 'The revision in double quotes. Send it as `If-Match` with a change.' } as const;
 

@@ -9,11 +9,11 @@ import {
   StoredCredentialParams,
   WriteStoredCredential,
 } from '../stored-credentials.ts';
-import { ETAG, READ_APPLICATIONS } from './shared.ts';
+import { ETAG, READ_APPLICATIONS_SCOPES } from './shared.ts';
 
 const CREDENTIALS_PATH = '/v1/applications/{appId}/credentials';
-const WRITE = ['credentials:write'] as const;
-const READ = [...READ_APPLICATIONS, ...WRITE] as const;
+const WRITE_SCOPES = ['credentials:write'] as const;
+const READ = [...READ_APPLICATIONS_SCOPES, ...WRITE_SCOPES] as const;
 
 export const STORED_CREDENTIAL_OPERATIONS = {
   listStoredCredentials: {
@@ -53,7 +53,7 @@ export const STORED_CREDENTIAL_OPERATIONS = {
     description:
       'Writes the value with its hosts or origins. If the credential already exists, `If-Match` is required and the write is a rotation: new calls use the new value at once, and the earlier one can be restored for 24 hours. The value is sealed, and never returned. Requires the role developer.',
     credential: 'account',
-    scopes: WRITE,
+    scopes: WRITE_SCOPES,
     isWrite: true,
     mount: 'native',
     unknownFields: 'refuse',
@@ -75,7 +75,7 @@ export const STORED_CREDENTIAL_OPERATIONS = {
     description:
       'Restores the previous version with its hosts or origins, as a new version. Possible for 24 hours after a rotation. Requires the role admin.',
     credential: 'account',
-    scopes: WRITE,
+    scopes: WRITE_SCOPES,
     isWrite: true,
     mount: 'native',
     params: StoredCredentialParams,
@@ -90,7 +90,7 @@ export const STORED_CREDENTIAL_OPERATIONS = {
     description:
       'Destroys the value and its earlier versions at once. Refused while a published operation names the credential, unless `force` is set. Requires the role admin.',
     credential: 'account',
-    scopes: WRITE,
+    scopes: WRITE_SCOPES,
     isWrite: true,
     mount: 'native',
     params: StoredCredentialParams,

@@ -18,7 +18,7 @@ import { ANY_ORIGIN_HEADERS } from './shared.ts';
 const CREDIT = { tag: 'Credit', mount: 'native' } as const;
 const READ = { ...CREDIT, method: 'GET', credential: 'account', scopes: ['credits:read'], isWrite: false } as const;
 const CHECKOUTS_PATH = '/v1/topups/manual/checkouts';
-const EXAMPLE_APP = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
+const EXAMPLE_APP_ID = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
 const CATALOG_HEADERS = {
   ETag: 'Version of this content. Send it as `If-None-Match`.',
   ...ANY_ORIGIN_HEADERS,
@@ -46,7 +46,7 @@ export const TOPUP_OPERATIONS = {
     isWrite: true,
     unknownFields: 'refuse',
     body: OpenCheckout,
-    bodyExample: { applicationId: EXAMPLE_APP, packId: 'p50', quoteId: 'mh2k3l9s.Zk3…' },
+    bodyExample: { applicationId: EXAMPLE_APP_ID, packId: 'p50', quoteId: 'mh2k3l9s.Zk3…' },
     responses: { 201: { description: 'The checkout.', schema: Checkout } },
     errors: ['not_found', 'permission_denied', 'idempotency_key_required', 'not_ready', 'limit_reached'],
   },
@@ -94,7 +94,13 @@ export const TOPUP_OPERATIONS = {
     isWrite: true,
     unknownFields: 'refuse',
     body: AutoTopUp,
-    bodyExample: { applicationId: EXAMPLE_APP, enabled: true, threshold: 1_000_000, packId: 'p50', monthlyCap: 10_000 },
+    bodyExample: {
+      applicationId: EXAMPLE_APP_ID,
+      enabled: true,
+      threshold: 1_000_000,
+      packId: 'p50',
+      monthlyCap: 10_000,
+    },
     responses: { 200: { description: 'The settings.', schema: AutoTopUp } },
     errors: ['not_found', 'permission_denied', 'feature_unavailable'],
   },

@@ -14,13 +14,13 @@ import {
   WebhookPage,
   WebhookParams,
 } from '../webhooks.ts';
-import { ETAG, READ_APPLICATIONS } from './shared.ts';
+import { ETAG, READ_APPLICATIONS_SCOPES } from './shared.ts';
 
 const WEBHOOKS_PATH = '/v1/applications/{appId}/webhooks';
 const READ = {
   tag: 'Webhooks',
   credential: 'account',
-  scopes: READ_APPLICATIONS,
+  scopes: READ_APPLICATIONS_SCOPES,
   isWrite: false,
   mount: 'native',
 } as const;

@@ -8,10 +8,10 @@ import type { Closeable } from '../kit/scope.ts';
 /** Maximum number of requests that can wait at the same time. Further requests get a response at once. */
 const WAITING_REQUESTS_MAX = 1_000;
 /** Maximum number of waiting requests per caller, so that one caller cannot use up the total. */
-const WAITING_PER_CALLER_MAX = 50;
-const POLL_MS = 5_000;
+const WAITING_REQUESTS_PER_CALLER_MAX = 50;
+const POLL_INTERVAL_MS = 5_000;
 
-export interface FollowingParts {
+export interface ChangeFollowerParts {
   readonly store: Pick<Store, 'listen'>;
   readonly clock: Clock;
 }
@@ -38,7 +38,7 @@ interface WaitingRequest {
 
 export class ChangeFollower implements Closeable {
   readonly #clock: Clock;
-  readonly #waiters = new Set<WaitingRequest>();
+  readonly #waitingRequests = new Set<WaitingRequest>();
   readonly #closeController = new AbortController();
   #subscription: Closeable | undefined;
 
@@ -46,7 +46,7 @@ export class ChangeFollower implements Closeable {
     this.#clock = clock;
   }
 
-  static async open(channel: Channel, { store, clock }: FollowingParts): Promise<ChangeFollower> {
+  static async open(channel: Channel, { store, clock }: ChangeFollowerParts): Promise<ChangeFollower> {
     const follower = new ChangeFollower(clock);
     follower.#subscription = await store.listen(
       channel,
@@ -67,40 +67,45 @@ export class ChangeFollower implements Closeable {
    * disconnected.
    */
   async awaitChange<T>(firstValue: T, options: FollowedValue<T>, waitSeconds: number, signal: AbortSignal): Promise<T> {
-    const { concerns, caller, read, isChanged, changesAt, pollMs: pollIntervalMs = POLL_MS } = options;
+    const { concerns, caller, read, isChanged, changesAt, pollMs: pollIntervalMs = POLL_INTERVAL_MS } = options;
     if (waitSeconds === 0 || isChanged(firstValue) || this.#isFullFor(caller)) return firstValue;
     const clock = this.#clock;
     const deadlineMs = clock.monotonicMs() + waitSeconds * 1000;
     const wakeNotices = new Notices(clock);
     const waitingRequest: WaitingRequest = { caller, concerns, wake: () => wakeNotices.wake() };
-    this.#waiters.add(waitingRequest);
+    this.#waitingRequests.add(waitingRequest);
     signal.addEventListener('abort', waitingRequest.wake, { once: true });
     try {
       for (;;) {
-        const value = await read();
-        const leftMs = deadlineMs - clock.monotonicMs();
-        const isOver = leftMs <= 0 || signal.aborted || this.#closeController.signal.aborted;
-        if (isOver || isChanged(value)) return value;
-        const untilMs = changesAt ? changesAt(value).getTime() - clock.now().getTime() : 0;
-        await wakeNotices.next(Math.min(leftMs, pollIntervalMs, untilMs > 0 ? untilMs : pollIntervalMs));
+        const currentValue = await read();
+        const remainingMs = deadlineMs - clock.monotonicMs();
+        const isOver = remainingMs <= 0 || signal.aborted || this.#closeController.signal.aborted;
+        if (isOver || isChanged(currentValue)) return currentValue;
+        const untilChangeMs = changesAt ? changesAt(currentValue).getTime() - clock.now().getTime() : 0;
+        await wakeNotices.next(
+          Math.min(remainingMs, pollIntervalMs, untilChangeMs > 0 ? untilChangeMs : pollIntervalMs),
+        );
       }
     } finally {
-      this.#waiters.delete(waitingRequest);
+      this.#waitingRequests.delete(waitingRequest);
       signal.removeEventListener('abort', waitingRequest.wake);
     }
   }
 
   /** Whether the maximum number of requests is waiting. Further requests then get a response at once. */
   get isFull(): boolean {
-    return this.#waiters.size >= WAITING_REQUESTS_MAX;
+    return this.#waitingRequests.size >= WAITING_REQUESTS_MAX;
   }
 
   #isFullFor(caller: string | undefined): boolean {
     if (this.isFull || caller === undefined) return this.isFull;
-    return [...this.#waiters].filter(other => other.caller === caller).length >= WAITING_PER_CALLER_MAX;
+    return (
+      [...this.#waitingRequests].filter(other => other.caller === caller).length >= WAITING_REQUESTS_PER_CALLER_MAX
+    );
   }
 
   #wake(notification: string | undefined): void {
-    for (const { concerns, wake } of this.#waiters) if (notification === undefined || concerns(notification)) wake();
+    for (const { concerns, wake } of this.#waitingRequests)
+      if (notification === undefined || concerns(notification)) wake();
   }
 }

@@ -15,9 +15,10 @@ export const notFound = (objectName: string, id: string): Fault<ErrorCode> =>
     advice: 'Check the id, and check that the credential belongs to the right application.',
   });
 
-const ID_CHARACTERS_SHOWN = 64;
+const ID_CHARACTERS_SHOWN_MAX = 64;
 
-const shorten = (id: string): string => (id.length > ID_CHARACTERS_SHOWN ? `${id.slice(0, ID_CHARACTERS_SHOWN)}…` : id);
+const shorten = (id: string): string =>
+  id.length > ID_CHARACTERS_SHOWN_MAX ? `${id.slice(0, ID_CHARACTERS_SHOWN_MAX)}…` : id;
 
 export const invalidRequest = (issues: readonly Issue[]): Fault<ErrorCode> =>
   fault('invalid_request', issues.map(({ path, message }) => (path ? `${path} ${message}` : message)).join('; '), {

@@ -6,10 +6,10 @@ import { runInBatches } from './in-batches.ts';
 function simulateDueRows(count: number) {
   const seen = { left: count, statements: 0 };
   const handle = async (batch: number): Promise<number> => {
-    const handled = Math.min(batch, seen.left);
-    seen.left -= handled;
+    const handledCount = Math.min(batch, seen.left);
+    seen.left -= handledCount;
     seen.statements += 1;
-    return handled;
+    return handledCount;
   };
   return { seen, handle };
 }

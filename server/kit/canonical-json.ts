@@ -15,7 +15,7 @@ export function canonicalJson(value: unknown): string {
   return text;
 }
 
-export const NOT_INTEROPERABLE =
+export const NOT_INTEROPERABLE_TEXT =
   'contains a number beyond 2^53, which many programs round (send it as text), or half of a surrogate pair (remove it)';
 
 /**

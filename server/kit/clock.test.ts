@@ -8,24 +8,24 @@ const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve));
 
 test('callAt calls the function at the given time, not earlier', async () => {
   const clock = new TestClock();
-  let calls = 0;
-  const call = callAt(clock, addMs(clock.now(), MINUTE_MS), () => calls++);
+  let callCount = 0;
+  const call = callAt(clock, addMs(clock.now(), MINUTE_MS), () => callCount++);
   clock.advance(MINUTE_MS / 2);
   await turn();
-  assert.equal(calls, 0);
+  assert.equal(callCount, 0);
   clock.advance(MINUTE_MS);
   await turn();
-  assert.equal(calls, 1);
+  assert.equal(callCount, 1);
   call.close();
 });
 
 test('callAt does not call the function after the call is closed', async () => {
   const clock = new TestClock();
-  let calls = 0;
-  callAt(clock, addMs(clock.now(), MINUTE_MS), () => calls++).close();
+  let callCount = 0;
+  callAt(clock, addMs(clock.now(), MINUTE_MS), () => callCount++).close();
   clock.advance(2 * MINUTE_MS);
   await turn();
-  assert.equal(calls, 0);
+  assert.equal(callCount, 0);
 });
 
 for (const [nowMs, waitMs] of [

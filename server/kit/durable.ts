@@ -7,7 +7,7 @@ import { dirname } from 'node:path';
  * The maximum number of attempts to move a file. A concurrent removal of other files may remove the target folder while
  * it is empty, and the folder must then be created again.
  */
-const TRIES_MAX = 5;
+const ATTEMPTS_MAX = 5;
 
 /** Syncs a folder, so that the names in it are as durable as the files that they refer to. */
 export async function syncFolder(folder: string): Promise<void> {
@@ -37,7 +37,7 @@ export async function moveDurably(from: string, to: string): Promise<void> {
     } catch (error) {
       // ENOENT: the target folder was empty and was removed in the meantime. If `from` is the missing file, every
       // attempt fails.
-      if (!hasCode(error, 'ENOENT') || attempt >= TRIES_MAX) throw error;
+      if (!hasCode(error, 'ENOENT') || attempt >= ATTEMPTS_MAX) throw error;
     }
 }
 

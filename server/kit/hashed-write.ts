@@ -10,7 +10,7 @@ export interface HashedFile {
 }
 
 /** At most twice this many bytes are held in memory: one part is collected while another is written. */
-const GATHERED_BYTES = 1024 * 1024;
+const GATHERED_BYTES_MAX = 1024 * 1024;
 
 export async function writeHashed(
   file: FileHandle,
@@ -36,7 +36,7 @@ export async function writeHashed(
     size += chunk.length;
     gatheredChunks.push(chunk);
     gatheredBytes += chunk.length;
-    if (gatheredBytes >= GATHERED_BYTES) await flush();
+    if (gatheredBytes >= GATHERED_BYTES_MAX) await flush();
   }
   signal?.throwIfAborted();
   await flush();
@@ -48,18 +48,18 @@ async function writeAll(file: FileHandle, chunks: readonly Uint8Array[]): Promis
   let remainingChunks = chunks;
   while (remainingChunks.length > 0) {
     const { bytesWritten } = await file.writev([...remainingChunks]);
-    remainingChunks = remainingAfter(remainingChunks, bytesWritten);
+    remainingChunks = chunksAfterWrite(remainingChunks, bytesWritten);
   }
 }
 
 /** The chunks that remain after an incomplete write. */
-function remainingAfter(chunks: readonly Uint8Array[], count: number): readonly Uint8Array[] {
-  let bytes = count;
+function chunksAfterWrite(chunks: readonly Uint8Array[], count: number): readonly Uint8Array[] {
+  let skippedBytes = count;
   const firstIndex = chunks.findIndex(chunk => {
-    if (bytes < chunk.length) return true;
-    bytes -= chunk.length;
+    if (skippedBytes < chunk.length) return true;
+    skippedBytes -= chunk.length;
     return false;
   });
   if (firstIndex === -1) return [];
-  return chunks.slice(firstIndex).map((chunk, index) => (index === 0 ? chunk.subarray(bytes) : chunk));
+  return chunks.slice(firstIndex).map((chunk, index) => (index === 0 ? chunk.subarray(skippedBytes) : chunk));
 }

@@ -29,7 +29,7 @@ export class IdleMemory {
     hasSessions,
     loopShare = loopShareMeter(),
     heapBytes = totalHeapBytes,
-    collect = fullCollection(),
+    collect = fullCollector(),
   }: IdleMemoryOptions) {
     this.#options = { hasSessions, loopShare, heapBytes, collect };
   }
@@ -37,23 +37,25 @@ export class IdleMemory {
   release(): { readonly releasedMib: number } {
     const { hasSessions, loopShare, heapBytes, collect } = this.#options;
     const isLoopIdle = loopShare() <= LOOP_SHARE_MAX;
-    const bytes = heapBytes();
-    if (!collect || !isLoopIdle || hasSessions() || bytes - this.#bytesAfterCollection < GROWTH_BYTES_MIN)
+    const bytesBefore = heapBytes();
+    if (!collect || !isLoopIdle || hasSessions() || bytesBefore - this.#bytesAfterCollection < GROWTH_BYTES_MIN)
       return { releasedMib: 0 };
     collect();
     this.#bytesAfterCollection = heapBytes();
-    return { releasedMib: Math.max(0, Math.round((bytes - this.#bytesAfterCollection) / MIB)) };
+    return { releasedMib: Math.max(0, Math.round((bytesBefore - this.#bytesAfterCollection) / MIB)) };
   }
 }
 
 const totalHeapBytes = (): number => getHeapStatistics().total_heap_size;
 
 function loopShareMeter(): () => number {
-  let previous: ReturnType<typeof performance.eventLoopUtilization> | undefined;
+  let previousUtilization: ReturnType<typeof performance.eventLoopUtilization> | undefined;
   return () => {
-    const current = performance.eventLoopUtilization();
-    const { utilization } = previous ? performance.eventLoopUtilization(current, previous) : current;
-    previous = current;
+    const currentUtilization = performance.eventLoopUtilization();
+    const { utilization } = previousUtilization
+      ? performance.eventLoopUtilization(currentUtilization, previousUtilization)
+      : currentUtilization;
+    previousUtilization = currentUtilization;
     return utilization;
   };
 }
@@ -62,7 +64,7 @@ function loopShareMeter(): () => number {
  * The kind of collection that V8 runs as a last resort before it runs out of memory. Only this kind also drops compiled
  * code.
  */
-function fullCollection(): (() => void) | undefined {
+function fullCollector(): (() => void) | undefined {
   const { gc } = globalThis;
   return gc && (() => gc({ type: 'major', execution: 'sync', flavor: 'last-resort' }));
 }

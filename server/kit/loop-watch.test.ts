@@ -49,17 +49,17 @@ test('reports a long turn with an unknown cause together with the work in progre
 });
 
 test('measures the delay less often while the process is unused, and measures it at once when the process is used again', async () => {
-  let measurements = 0;
-  const onDelay = () => void measurements++;
+  let measurementCount = 0;
+  const onDelay = () => void measurementCount++;
   const subscription = loopWatch.listen({ isUnused: () => true, onDelay, onLongTurn: () => {} });
   await timer(400);
-  assert.ok(measurements >= 1 && measurements <= 2, `${measurements} measurements`);
-  const measurementsBefore = measurements;
+  assert.ok(measurementCount >= 1 && measurementCount <= 2, `${measurementCount} measurements`);
+  const countBefore = measurementCount;
   loopWatch.enter({ what: 'a request for the state' }, false);
   loopWatch.leave();
-  assert.equal(measurements, measurementsBefore);
+  assert.equal(measurementCount, countBefore);
   const end = loopWatch.begin({ what: 'a call' });
-  assert.deepEqual([measurements, loopWatch.unusedMs], [measurementsBefore + 1, 0]);
+  assert.deepEqual([measurementCount, loopWatch.unusedMs], [countBefore + 1, 0]);
   end();
   await subscription.close();
 });

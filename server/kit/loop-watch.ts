@@ -6,9 +6,9 @@ import type { Closeable } from './scope.ts';
 /** Turns of the event loop that take longer are reported. */
 export const LONG_TURN_MS = 100;
 /** Interval of the timer that measures the delay of the loop. */
-const TICK_MS = 50;
-/** Interval of the timer while the process is unused. When the process is used, the timer returns to TICK_MS at once. */
-const UNUSED_TICK_MS = 1_000;
+const TICK_INTERVAL_MS = 50;
+/** Interval of the timer while the process is unused. When the process is used, the timer returns to TICK_INTERVAL_MS at once. */
+const UNUSED_TICK_INTERVAL_MS = 1_000;
 /** The maximum number of pieces of concurrent work that a report names. */
 const REPORTED_WORK_MAX = 10;
 
@@ -52,7 +52,7 @@ class LoopWatch {
   #lastUsedMs = 0;
   #listener: LoopListener | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #tickMs = TICK_MS;
+  #tickMs = TICK_INTERVAL_MS;
   #lastTickMs = 0;
   #cpuAtTickMs = 0;
 
@@ -92,7 +92,7 @@ class LoopWatch {
 
   listen(listener: LoopListener): Closeable {
     this.#listener = listener;
-    this.#startTicking(TICK_MS);
+    this.#startTicking(TICK_INTERVAL_MS);
     return {
       close: () => {
         clearInterval(this.#timer);
@@ -117,14 +117,14 @@ class LoopWatch {
     if (unreportedMs > LONG_TURN_MS) this.#notify(unreportedMs, undefined);
     [this.#reportedMs, this.#reportedCpuMs] = [0, 0];
     [this.#lastTickMs, this.#cpuAtTickMs] = [nowMs, cpuMs];
-    if (this.#tickMs === TICK_MS && this.#listener?.isUnused()) this.#startTicking(UNUSED_TICK_MS);
+    if (this.#tickMs === TICK_INTERVAL_MS && this.#listener?.isUnused()) this.#startTicking(UNUSED_TICK_INTERVAL_MS);
   }
 
   #noteUse(nowMs: number): void {
     this.#lastUsedMs = nowMs;
-    if (this.#tickMs === TICK_MS || !this.#listener) return;
+    if (this.#tickMs === TICK_INTERVAL_MS || !this.#listener) return;
     this.#tick(); // Reports the delay up to now.
-    this.#startTicking(TICK_MS);
+    this.#startTicking(TICK_INTERVAL_MS);
   }
 
   #notify(ms: number, runningWork: Work | undefined): void {

@@ -4,7 +4,7 @@
  * The minimum number of letters per mistake. A word with more mistakes than this allows for its length is not regarded
  * as a misspelling.
  */
-const LETTERS_PER_MISTAKE = 4;
+const LETTERS_PER_MISTAKE_MIN = 4;
 
 /**
  * Returns the most similar word, or the first of them if several are equally similar. Undefined if there are no words.
@@ -15,7 +15,7 @@ export const nearestWord = (word: string, words: readonly string[]): string | un
 /** The word that was probably meant: case, `_` and `-` do not matter, and one letter in four may be wrong. */
 export function correctionFor(word: string, words: readonly string[]): string | undefined {
   const closest = nearestMatch(word.replaceAll(/[_-]/g, ''), words);
-  return closest && closest.distance <= Math.floor(closest.match.length / LETTERS_PER_MISTAKE)
+  return closest && closest.distance <= Math.floor(closest.match.length / LETTERS_PER_MISTAKE_MIN)
     ? closest.match
     : undefined;
 }

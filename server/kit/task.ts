@@ -5,7 +5,7 @@
  * The interval between two runs of most tasks when they are at rest. A longer interval saves processor time on an idle
  * server; a shorter one reduces the delay after a missed prompt.
  */
-export const REST_MS = 20_000;
+export const REST_INTERVAL_MS = 20_000;
 
 export interface Task {
   readonly name: string;

@@ -12,12 +12,12 @@ interface RecordedSpan {
 /** A source of spans that records which spans were started. */
 function recordingTracer(): { tracer: Tracer; spans: RecordedSpan[] } {
   const spans: RecordedSpan[] = [];
-  const names = new Map<RawSpan, string>();
+  const nameBySpan = new Map<RawSpan, string>();
   const tracer = new Tracer({
     begin: (name, _kind, parent, attributes) => {
       const recordedSpan: RecordedSpan = {
         name,
-        parent: typeof parent === 'object' ? names.get(parent) : parent,
+        parent: typeof parent === 'object' ? nameBySpan.get(parent) : parent,
         attributes: { ...attributes },
         ends: [],
       };
@@ -27,7 +27,7 @@ function recordingTracer(): { tracer: Tracer; spans: RecordedSpan[] } {
         set: (more: Attributes) => void Object.assign(recordedSpan.attributes, more),
         end: error => void recordedSpan.ends.push(error),
       };
-      names.set(raw, name);
+      nameBySpan.set(raw, name);
       return raw;
     },
   });

@@ -6,16 +6,16 @@ test('runs work with the same key sequentially, even after a failure, and work w
   const turns = new TurnQueue<string>();
   const done: string[] = [];
   const gate = Promise.withResolvers<void>();
-  const first = turns.run('a', async () => {
+  const firstRun = turns.run('a', async () => {
     await gate.promise;
     done.push('first');
     throw new Error('no');
   });
-  const second = turns.run('a', async () => done.push('second'));
+  const secondRun = turns.run('a', async () => done.push('second'));
   await turns.run('b', async () => done.push('other'));
   assert.deepEqual(done, ['other']);
   gate.resolve();
-  await assert.rejects(first, /no/);
-  await second;
+  await assert.rejects(firstRun, /no/);
+  await secondRun;
   assert.deepEqual(done, ['other', 'first', 'second']);
 });

@@ -16,7 +16,7 @@ import type { Mail } from '../domain/mail/mail.ts';
 import { readAuthentication } from '../engines/authenticators/passkey-response.ts';
 import { signingChallenge, verifyAuthentication } from '../engines/authenticators/passkeys.ts';
 import { passkeyJwk } from '../engines/authenticators/public-jwk.ts';
-import { machineAddresses } from '../engines/egress/this-machine.ts';
+import { machineAddressMatcher } from '../engines/egress/this-machine.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import type { Foundation } from './foundation.ts';
 import { openInbox } from './inbox.ts';
@@ -46,7 +46,7 @@ export async function openActions(
     webauthn: { signingChallenge, verifyAuthentication, readAuthentication, passkeyJwk },
   });
   const commonParts = { store, content, audit, clock, secret, publicUrl: config.publicUrl };
-  const isThisMachine = machineAddresses(clock);
+  const isThisMachine = machineAddressMatcher(clock);
   const isFromSession = createIsFromSession({
     hasOutgoingConnection: (address, port) => outboundEndpoints.has(address, port),
     isThisMachine,

@@ -1,6 +1,6 @@
 // The wiring of admission: the limits of applications and credentials, the queue of creates, and the bounds on bytes
 // that are buffered for slow readers.
-import { WAITING_MAX } from '../../contract/limits.ts';
+import { WAITING_CREATES_MAX } from '../../contract/limits.ts';
 import { TIMEOUT_MAX_SECONDS } from '../../contract/sessions.ts';
 import { Line } from '../domain/fleet/line.ts';
 import type { Applications } from '../domain/identity/applications.ts';
@@ -38,10 +38,10 @@ export async function openAdmission(
       get maxConcurrent() {
         return config.slots + fleet.slotsElsewhere;
       },
-      ...{ maxTimeout: TIMEOUT_MAX_SECONDS, maxWaiting: WAITING_MAX },
+      ...{ maxTimeout: TIMEOUT_MAX_SECONDS, maxWaiting: WAITING_CREATES_MAX },
     },
     waitingOf: async application =>
-      queue.waitingOf(application) + (fleet.isAlone ? 0 : await line.waitingOf(application)),
+      queue.waitingOf(application) + (fleet.isAlone ? 0 : await line.countWaiting(application)),
     onChanged: () => {
       queue.noteFreeSlot();
       line.announceRoom();

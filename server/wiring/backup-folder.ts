@@ -9,10 +9,10 @@ import { isFault } from '../kit/fault.ts';
 import { giveToFolderOwner } from '../kit/folder-owner.ts';
 import { type Closeable, Scope } from '../kit/scope.ts';
 
-const LOCK_WAIT_MS = 5_000;
+const LOCK_TIMEOUT_MS = 5_000;
 const LOCK_ATTEMPTS_MAX = 3;
 /** Retried, because a process that removes a file may add a link at the same time. */
-const REMOVAL = { recursive: true, force: true, maxRetries: 5 } as const;
+const REMOVE_OPTIONS = { recursive: true, force: true, maxRetries: 5 } as const;
 
 export class BackupFolder {
   readonly #dataDir: string;
@@ -23,7 +23,7 @@ export class BackupFolder {
     this.#dataDir = dataDir;
     this.#path = path;
     this.#scope.own(lock);
-    this.#scope.defer(() => rm(this.#path, REMOVAL));
+    this.#scope.defer(() => rm(this.#path, REMOVE_OPTIONS));
   }
 
   /**
@@ -76,9 +76,9 @@ async function lockNewFolder(dataDir: string, attemptsLeft = LOCK_ATTEMPTS_MAX) 
   const path = join(dataDir, `${LINKING_PREFIX}${randomUUID()}`);
   try {
     await makeOwned(dataDir, path);
-    return { path, lock: await lockDataFolder(path, { waitMs: LOCK_WAIT_MS, role: 'command' }) };
+    return { path, lock: await lockDataFolder(path, { waitMs: LOCK_TIMEOUT_MS, role: 'command' }) };
   } catch (error) {
-    await rm(path, REMOVAL).catch(() => {});
+    await rm(path, REMOVE_OPTIONS).catch(() => {});
     if (attemptsLeft <= 1 || !isFault(error, 'data_folder_unusable')) throw error;
     return lockNewFolder(dataDir, attemptsLeft - 1);
   }
@@ -91,7 +91,7 @@ async function removeIfAbandoned(path: string): Promise<void> {
   });
   if (!lock) return;
   try {
-    await rm(path, REMOVAL);
+    await rm(path, REMOVE_OPTIONS);
   } finally {
     await lock.close();
   }

@@ -9,12 +9,12 @@ import { StoredVersions } from '../domain/contexts/stored-versions.ts';
 import { contextCookiesKey, contextVersionKey } from '../engines/artifacts/keys.ts';
 import { Profiles } from '../engines/profiles/profiles.ts';
 import type { Runtime } from '../kit/runtime.ts';
-import { REST_MS } from '../kit/task.ts';
+import { REST_INTERVAL_MS } from '../kit/task.ts';
 import type { Foundation } from './foundation.ts';
 import { STORAGE_STATE } from './storage-state-job.ts';
 import { contextKeys } from './vault.ts';
 
-const CONTEXTS = 'contexts';
+const CONTEXTS_TASK = 'contexts';
 const SAVE_INTERVAL_MS = 2_000;
 
 export function openContexts({ host, clock, log }: Runtime, foundation: Foundation) {
@@ -22,11 +22,11 @@ export function openContexts({ host, clock, log }: Runtime, foundation: Foundati
   const { contexts: rows, contextUses: uses, sessions, events } = store;
   const keys = contextKeys(vault, secret);
   const profiles = new Profiles({ root: join(config.dataDir, 'contexts'), keys, folders: slots });
-  const addresses = { archiveKey: contextVersionKey, cookiesKey: contextCookiesKey };
-  const storedVersions = new StoredVersions({ artifacts, profiles, ...addresses });
+  const keyFunctions = { archiveKey: contextVersionKey, cookiesKey: contextCookiesKey };
+  const storedVersions = new StoredVersions({ artifacts, profiles, ...keyFunctions });
   const loader = new ContextLoader({ rows, uses, events, storedVersions, profiles, clock, log });
   const saver = new Saver({ rows, uses, sessions, storedVersions, profiles, host, clock, log });
-  const prompt = (): void => foundation.prompt(CONTEXTS);
+  const prompt = (): void => foundation.prompt(CONTEXTS_TASK);
   const folder = join(config.dataDir, 'exports');
   const exports = new Exports({ storedVersions, profiles, workers, job: STORAGE_STATE, folder, clock });
   return {
@@ -42,7 +42,7 @@ export function openContexts({ host, clock, log }: Runtime, foundation: Foundati
       log,
       prompt,
     }),
-    tasks: [{ name: CONTEXTS, everyMs: SAVE_INTERVAL_MS, restMs: REST_MS, run: () => saver.reconcile() }],
+    tasks: [{ name: CONTEXTS_TASK, everyMs: SAVE_INTERVAL_MS, restMs: REST_INTERVAL_MS, run: () => saver.reconcile() }],
     recover: () => saver.recover(),
     close: () => saver.close(),
   };

@@ -11,7 +11,7 @@ import type { Foundation } from './foundation.ts';
  * Headless shell has no `devtools:` addresses, so full Chromium is used. Sessions block these addresses. This browser
  * allows them, and opens no other addresses.
  */
-const LAUNCH = { engine: 'chromium', policies: { URLBlocklist: [] } } as const;
+const LAUNCH_SETTINGS = { engine: 'chromium', policies: { URLBlocklist: [] } } as const;
 
 export const openFrontEnd = (
   { clock, log }: Runtime,
@@ -21,7 +21,7 @@ export const openFrontEnd = (
   new FrontEnd({
     folder: join(config.dataDir, 'devtools'),
     read: async (id, signal) => {
-      const { browser, scope } = await boot(browserHost, { id, launch: LAUNCH, background: false }, signal);
+      const { browser, scope } = await boot(browserHost, { id, launch: LAUNCH_SETTINGS, background: false }, signal);
       try {
         return { product: browser.version.product, files: await browser.readFrontEnd() };
       } finally {

@@ -37,9 +37,9 @@ export function openDriving(
     driver: scope.own(new Driver(log)),
     isDriveFailed: error => error instanceof DriveFailed,
     addressOf: ({ keyId }, id, access) => {
-      const connect = `${localUrl().replace(/^http/, 'ws')}/v1/browsers/sessions/${id}/connect`;
+      const connectAddress = `${localUrl().replace(/^http/, 'ws')}/v1/browsers/sessions/${id}/connect`;
       const client = access === 'guest' ? 'guest' : 'driver';
-      const address = `${connect}?client=${client}&signingKey=${signing.keyOf(id, keyId)}`;
+      const address = `${connectAddress}?client=${client}&signingKey=${signing.keyOf(id, keyId)}`;
       return access === 'pass' ? `${address}&pass=${signing.passOf(id).reveal()}` : address;
     },
     // If this process does not run the session, the session has ended, and there is nothing to hold.

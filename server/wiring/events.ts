@@ -5,9 +5,9 @@ import type { Runtime } from '../kit/runtime.ts';
 import type { Foundation } from './foundation.ts';
 
 const FORGET_INTERVAL_MS = 3_600_000;
-const KEPT_MS = 31 * 24 * FORGET_INTERVAL_MS;
+const RETENTION_MS = 31 * 24 * FORGET_INTERVAL_MS;
 /** `batch`: the maximum number of sessions per statement. `batchesMax`: the maximum number of statements per run. */
-const FORGET_LIMITS = { keptMs: KEPT_MS, batch: 200, batchesMax: 50 };
+const FORGET_LIMITS = { keptMs: RETENTION_MS, batch: 200, batchesMax: 50 };
 
 export async function openEvents({ clock }: Runtime, { store: { events, sessions, listen } }: Foundation) {
   const service = await EventService.open({ events, sessions, clock }, listen);

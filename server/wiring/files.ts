@@ -10,9 +10,9 @@ import { filesWatcher } from '../domain/files/watcher.ts';
 import type { Limits } from '../domain/limits/limits.ts';
 import type { LiveSessions } from '../domain/sessions/live.ts';
 import { downloadKey } from '../engines/artifacts/keys.ts';
-import { DOWNLOADS } from '../engines/browser/policies.ts';
+import { DOWNLOADS_FOLDER } from '../engines/browser/policies.ts';
 import type { Runtime } from '../kit/runtime.ts';
-import { REST_MS } from '../kit/task.ts';
+import { REST_INTERVAL_MS } from '../kit/task.ts';
 import type { Foundation } from './foundation.ts';
 import { openSalvage } from './kept-files.ts';
 import { retentionOf } from './retention.ts';
@@ -50,7 +50,7 @@ export async function openFiles(runtime: Runtime, foundation: Foundation, deps: 
   const { downloadBytes, uploadBytes } = config.sessionFiles;
   const keeper = new DownloadKeeper({
     ...{ rows: store.downloads, limits, host, clock, log },
-    ...{ staging, outbox, keyOf: downloadKey, sessionBytesMax: downloadBytes, downloadsFolder: DOWNLOADS },
+    ...{ staging, outbox, keyOf: downloadKey, sessionBytesMax: downloadBytes, downloadsFolder: DOWNLOADS_FOLDER },
     onKept: downloaded,
   });
   const uploads = new Uploads({
@@ -63,7 +63,7 @@ export async function openFiles(runtime: Runtime, foundation: Foundation, deps: 
     service: { uploads, downloads },
     watcher: filesWatcher({ keeper, salvage, uploads, prompt: () => prompt(LEFT_BEHIND_TASK) }),
     tasks: [
-      { name: LEFT_BEHIND_TASK, everyMs: LEFT_BEHIND_INTERVAL_MS, restMs: REST_MS, run: collectLeftBehind },
+      { name: LEFT_BEHIND_TASK, everyMs: LEFT_BEHIND_INTERVAL_MS, restMs: REST_INTERVAL_MS, run: collectLeftBehind },
       { name: 'sweep', everyMs: SWEEP_INTERVAL_MS, run: () => sweep(retention) },
     ],
   };

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { type Config, processFolder } from '../config.ts';
 import type { FileStorage } from '../domain/fleet/fits.ts';
 import { Fleet } from '../domain/fleet/fleet.ts';
-import { markOf } from '../domain/fleet/host-tokens.ts';
+import { secretMarkOf } from '../domain/fleet/host-tokens.ts';
 import type { Artifacts } from '../engines/artifacts/artifacts.ts';
 import { storageMarkKey } from '../engines/artifacts/keys.ts';
 import { readInstallId } from '../engines/slots/install.ts';
@@ -39,7 +39,7 @@ export async function openFleet(
     url: addressOf(config),
     labels: config.hostLabels,
     version: version(),
-    secretMark: markOf(secret),
+    secretMark: secretMarkOf(secret),
   };
   const fleet = scope.own(
     new Fleet({
@@ -78,12 +78,12 @@ function keepLeases({ log }: Runtime, { sharedDir, lease }: Config, { hosts }: S
  * mark.
  */
 function addressOf({ peerUrl, sharedDir }: Config): string {
-  if (!peerUrl.startsWith(SOCKET)) return peerUrl;
-  const path = peerUrl.slice(SOCKET.length).split('/').map(encodeURIComponent).join('/');
-  return `${SOCKET}${path}#${readInstallId(sharedDir)}`;
+  if (!peerUrl.startsWith(SOCKET_PREFIX)) return peerUrl;
+  const path = peerUrl.slice(SOCKET_PREFIX.length).split('/').map(encodeURIComponent).join('/');
+  return `${SOCKET_PREFIX}${path}#${readInstallId(sharedDir)}`;
 }
 
-const SOCKET = 'unix:';
+const SOCKET_PREFIX = 'unix:';
 
 function storageOf(artifacts: Artifacts): FileStorage {
   const readMark = async (): Promise<string | undefined> => (await artifacts.read(storageMarkKey))?.toString();

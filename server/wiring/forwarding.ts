@@ -1,7 +1,7 @@
 // The wiring of the cooperation between hosts: they pass requests on to each other, and end the sessions of lost hosts.
 import { type Forwarding, noForwarding } from '../domain/fleet/forwarding.ts';
 import { acceptForwarded, HostTokens } from '../domain/fleet/host-tokens.ts';
-import { endSessionsOfLostHosts, HOST_LOST, LOST_CHECK_MS } from '../domain/fleet/lost-hosts.ts';
+import { endSessionsOfLostHosts, HOST_LOST, LOST_CHECK_INTERVAL_MS } from '../domain/fleet/lost-hosts.ts';
 import { Owners } from '../domain/fleet/owners.ts';
 import type { Endings } from '../domain/sessions/endings.ts';
 import type { LiveSessions } from '../domain/sessions/live.ts';
@@ -84,5 +84,5 @@ export function watchLeases(
   };
   fleet.begin({ warm, endSessions });
   const parts = { fleet, host, rows: store.hosts, uses: store.contextUses, endings, clock, log };
-  return [{ name: 'end_lost_hosts', everyMs: LOST_CHECK_MS, run: () => endSessionsOfLostHosts(parts) }];
+  return [{ name: 'end_lost_hosts', everyMs: LOST_CHECK_INTERVAL_MS, run: () => endSessionsOfLostHosts(parts) }];
 }

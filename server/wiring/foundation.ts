@@ -26,7 +26,7 @@ import { openDatabase } from './runtime.ts';
 import { slotOptions } from './slots.ts';
 import { openVault, signingKeys } from './vault.ts';
 
-const FOLDER_WAIT_MS = 10_000;
+const FOLDER_LOCK_TIMEOUT_MS = 10_000;
 
 export interface Basics {
   readonly config: Config;
@@ -68,7 +68,7 @@ export async function openFoundation(runtime: Runtime, basics: Basics): Promise<
   // only one server may use a data folder. If there are several processes, their supervisor locks the folder of the
   // first one.
   if (config.databaseUrl && config.process?.number !== 1)
-    scope.own(await lockDataFolder(config.dataDir, { waitMs: FOLDER_WAIT_MS }));
+    scope.own(await lockDataFolder(config.dataDir, { waitMs: FOLDER_LOCK_TIMEOUT_MS }));
   const store = scope.own(await openDatabase(runtime, config));
   const vault = await openVault(config, store, clock);
   const slots = scope.own(await openSlots(slotOptions(config, runtime)));

@@ -14,16 +14,16 @@ import type { LiveSessions } from '../domain/sessions/live.ts';
 import { validatorOf } from '../entry/http/validate.ts';
 import { addMs } from '../kit/clock.ts';
 import type { Runtime } from '../kit/runtime.ts';
-import { REST_MS } from '../kit/task.ts';
+import { REST_INTERVAL_MS } from '../kit/task.ts';
 import type { Foundation } from './foundation.ts';
 
-const EXPIRE_EVERY_MS = 5_000;
+const EXPIRE_INTERVAL_MS = 5_000;
 const WITHDRAW_TASK = 'withdraw_handoffs';
 /**
  * The task also runs at once when the sign-in session of a consumer ends. This interval covers missed notifications.
  */
-const WITHDRAW_EVERY_MS = 30_000;
-const FORGET_EVERY_MS = 3_600_000;
+const WITHDRAW_INTERVAL_MS = 30_000;
+const FORGET_INTERVAL_MS = 3_600_000;
 const FORGET_LIMITS = { batch: 10_000, batchesMax: 20 };
 const DAY_MS = 24 * 3_600_000;
 
@@ -60,7 +60,7 @@ export async function openHandoffs(
     leaseUrl: (row, until) => live.leasedUrl(row, until),
     cursors: new Cursors(secret, clock),
   });
-  const expire = async () => ({ ended: await store.handoffs.endForEndedSessions(clock.now()) });
+  const endOrphanedHandoffs = async () => ({ ended: await store.handoffs.endForEndedSessions(clock.now()) });
   let isPrompted = false;
   const promptWithdrawTask = (): void => {
     if (isPrompted) return;
@@ -82,9 +82,9 @@ export async function openHandoffs(
     handoffFollower,
     cdp: new CdpHandoffs({ requests, issuesOf: validatorOf(HandoffTerms) }),
     tasks: [
-      { name: 'expire_handoffs', everyMs: EXPIRE_EVERY_MS, quietMs: REST_MS, run: expire },
-      { name: WITHDRAW_TASK, everyMs: WITHDRAW_EVERY_MS, run: withdraw },
-      { name: 'forget_handoffs', everyMs: FORGET_EVERY_MS, run: forget },
+      { name: 'expire_handoffs', everyMs: EXPIRE_INTERVAL_MS, quietMs: REST_INTERVAL_MS, run: endOrphanedHandoffs },
+      { name: WITHDRAW_TASK, everyMs: WITHDRAW_INTERVAL_MS, run: withdraw },
+      { name: 'forget_handoffs', everyMs: FORGET_INTERVAL_MS, run: forget },
     ],
     close: () => subscription.close(),
   };

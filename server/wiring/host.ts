@@ -1,6 +1,6 @@
 // The wiring of the host: its readings come from the operating system and from the parts of the server.
 import { availableParallelism } from 'node:os';
-import { HOST_SAMPLE_MS, Host } from '../domain/host/host.ts';
+import { HOST_SAMPLE_INTERVAL_MS, Host } from '../domain/host/host.ts';
 import { Hosts } from '../domain/host/hosts.ts';
 import type { LiveSessions } from '../domain/sessions/live.ts';
 import { thisMachine } from '../engines/slots/capacity.ts';
@@ -57,7 +57,7 @@ export function openHost(runtime: Runtime, foundation: Foundation, { admission, 
   return {
     ...{ service, hosts },
     tasks: [
-      { name: 'sample_host', everyMs: HOST_SAMPLE_MS, run: () => service.sample() },
+      { name: 'sample_host', everyMs: HOST_SAMPLE_INTERVAL_MS, run: () => service.sample() },
       { name: 'release_memory', everyMs: RELEASE_MEMORY_INTERVAL_MS, run: async () => memory.release() },
     ],
   };

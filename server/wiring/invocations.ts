@@ -23,13 +23,13 @@ import { CLEAN_STEPS } from '../engines/driver/clean-job.ts';
 import { DriveFailed } from '../engines/driver/command.ts';
 import { TO_MARKDOWN } from '../engines/driver/to-markdown.ts';
 import type { InvocationRow, InvocationRows } from '../engines/store/rows/invocations.ts';
-import type { Place, Vault } from '../engines/vault/vault.ts';
+import type { SealBinding, Vault } from '../engines/vault/vault.ts';
 import { normalizeCreate } from '../entry/http/normalize-create.ts';
 import { addMs } from '../kit/clock.ts';
 import { parseJson } from '../kit/foreign.ts';
 import { isObject, type JsonObject } from '../kit/json.ts';
 import type { Runtime } from '../kit/runtime.ts';
-import { REST_MS } from '../kit/task.ts';
+import { REST_INTERVAL_MS } from '../kit/task.ts';
 import type { openConfiguredOperations } from './configured-operations.ts';
 import type { Driving } from './driving.ts';
 import type { Foundation } from './foundation.ts';
@@ -102,7 +102,7 @@ export function openInvocations(runtime: Runtime, foundation: Foundation, deps: 
     receiptOf: (action, application) => actionReceipt({ rows: store.actions, secret }, application, action),
     endUserOf: row => endUserReceipt({ rows: store.consumers, secret }, row),
     rates,
-    bytesOf: session => bytesOf(liveSessions.get(session)),
+    bytesOf: session => trafficBytesOf(liveSessions.get(session)),
   });
   const cursors = new Cursors(secret, clock);
   const service = new Invocations({
@@ -118,7 +118,12 @@ export function openInvocations(runtime: Runtime, foundation: Foundation, deps: 
     catalogue,
     ofApplication,
     tasks: [
-      { name: 'recover_invocations', everyMs: RECOVER_INTERVAL_MS, quietMs: REST_MS, run: () => executions.recover() },
+      {
+        name: 'recover_invocations',
+        everyMs: RECOVER_INTERVAL_MS,
+        quietMs: REST_INTERVAL_MS,
+        run: () => executions.recover(),
+      },
       { name: 'forget_invocations', everyMs: FORGET_INTERVAL_MS, run: () => forgetDue(rows, files, clock.now()) },
     ],
     close: () => executions.close(),
@@ -148,14 +153,14 @@ const openTyping = (
       workers.run(CLEAN_STEPS, { stepsOutcome: outcome, secrets }, { owner: jobOwner }),
   });
 
-function bytesOf(liveSession: LiveSession | undefined): number | undefined {
+function trafficBytesOf(liveSession: LiveSession | undefined): number | undefined {
   if (!liveSession) return undefined;
   const { bytesUp, bytesDown } = liveSession.egress.counters();
   return bytesUp + bytesDown;
 }
 
 function sealedInputs(vault: Vault) {
-  const placeOf = ({ id, applicationId }: Pick<InvocationRow, 'id' | 'applicationId'>): Place => ({
+  const placeOf = ({ id, applicationId }: Pick<InvocationRow, 'id' | 'applicationId'>): SealBinding => ({
     ...{ owner: applicationId, kind: 'invocation_input', id, version: 1 },
   });
   return {

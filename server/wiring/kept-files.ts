@@ -12,10 +12,10 @@ import type { Clock } from '../kit/clock.ts';
 import { reason } from '../kit/fault.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import type { Scope } from '../kit/scope.ts';
-import { REST_MS, type Task } from '../kit/task.ts';
+import { REST_INTERVAL_MS, type Task } from '../kit/task.ts';
 import { removeAbandonedBackupFolders } from './backup-folder.ts';
 
-const OUTBOX = 'outbox';
+const OUTBOX_TASK = 'outbox';
 const OUTBOX_INTERVAL_MS = 1_000;
 
 export interface KeptFilesDeps {
@@ -40,13 +40,15 @@ export async function openKeptFiles(runtime: Runtime, deps: KeptFilesDeps): Prom
   const { config, store, scope } = deps;
   const artifacts = scope.own(await openArtifacts(config, clock));
   const staging = await Staging.open(config.dataDir);
-  const prompt = (): void => deps.prompt(OUTBOX);
+  const prompt = (): void => deps.prompt(OUTBOX_TASK);
   const outbox = scope.own(new Outbox({ rows: store.outbox, artifacts, staging, host, clock, log, prompt }));
   return {
     artifacts,
     staging,
     outbox,
-    tasks: [{ name: OUTBOX, everyMs: OUTBOX_INTERVAL_MS, restMs: REST_MS, run: () => outbox.reconcile() }],
+    tasks: [
+      { name: OUTBOX_TASK, everyMs: OUTBOX_INTERVAL_MS, restMs: REST_INTERVAL_MS, run: () => outbox.reconcile() },
+    ],
     recover: async () => {
       await removeAbandonedBackupFolders(config.sharedDir).catch(error =>
         log.warn('backup.leftovers_not_removed', { reason: reason(error) }),

@@ -17,10 +17,10 @@ import type { Foundation } from './foundation.ts';
  * The time after which Chromium is killed, even if no server is running: the length of the longest session, plus time
  * for the server to end the session properly.
  */
-const LIFETIME_MS = TIMEOUT_MAX_SECONDS * 1000 + 120_000;
+const LIFETIME_MS_MAX = TIMEOUT_MAX_SECONDS * 1000 + 120_000;
 
 /** How long to wait after a failed read of the version of Chromium before the version is read again. */
-const VERSION_RETRY_MS = 60_000;
+const VERSION_RETRY_DELAY_MS = 60_000;
 
 /** Folders that a browser reads while it runs. Call `release` when the browser has ended. */
 interface LaunchFolders {
@@ -34,9 +34,9 @@ export function openLaunch(
   { config, slots }: Foundation,
 ): Pick<BrowserHost, 'programId' | 'startBox'> {
   const folder = join(config.dataDir, 'chromium');
-  const policyFolders = new PolicyFolders(folder, LIFETIME_MS, clock);
+  const policyFolders = new PolicyFolders(folder, LIFETIME_MS_MAX, clock);
   const identities = openIdentities(clock);
-  const localeFolders = new LocaleFolders(folder, LIFETIME_MS, clock);
+  const localeFolders = new LocaleFolders(folder, LIFETIME_MS_MAX, clock);
 
   function executableOf({ engine = 'chromium' }: LaunchSettings): string {
     const path = slots.engines.get(engine);
@@ -74,7 +74,7 @@ export function openLaunch(
       const identity = await identities.of(executable, start.launch);
       const program = (layout: BoxLayout): Program => programOf({ executable, identity }, start, folders, layout);
       const startingBox = slots.start(
-        { session, lifetimeMs: LIFETIME_MS, program, background, ...(fill ? { fill } : {}) },
+        { session, lifetimeMs: LIFETIME_MS_MAX, program, background, ...(fill ? { fill } : {}) },
         signal,
       );
       void startingBox.then(box => box.whenGone).then(folders.release, folders.release);
@@ -96,7 +96,7 @@ function openIdentities(clock: Clock) {
   const retryAtMs = new Map<string, number>();
   const readIdentity = async (executable: string, edition: string): Promise<readonly string[]> => {
     const version = await readChromiumVersion(executable);
-    if (version === undefined) retryAtMs.set(edition, clock.monotonicMs() + VERSION_RETRY_MS);
+    if (version === undefined) retryAtMs.set(edition, clock.monotonicMs() + VERSION_RETRY_DELAY_MS);
     return shellIdentitySwitches(version ?? '');
   };
   return {

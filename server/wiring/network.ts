@@ -9,7 +9,7 @@ import { EGRESS_LIMITS } from '../engines/egress/limits.ts';
 import { closedPolicy, type EgressPolicy, egressPolicy } from '../engines/egress/policy.ts';
 import { probeUpstream } from '../engines/egress/probe-upstream.ts';
 import { createResolver } from '../engines/egress/resolve.ts';
-import { patternErrors, routes } from '../engines/egress/routes.ts';
+import { patternErrors, routerOf } from '../engines/egress/routes.ts';
 import type { Upstream } from '../engines/egress/upstream.ts';
 import { badValue } from '../kit/environment.ts';
 import type { Log } from '../kit/log.ts';
@@ -53,7 +53,7 @@ async function openNetworkEngine({ clock, log }: Runtime, { config, slots }: Fou
         routeTo:
           chosenRoutes.length === 0
             ? undefined
-            : routes(chosenRoutes.map(({ pattern, by }) => ({ pattern, by: upstreamOf(by) }))),
+            : routerOf(chosenRoutes.map(({ pattern, by }) => ({ pattern, by: upstreamOf(by) }))),
       }),
     hostMatcher,
     usedUpPolicy: closedPolicy('egress_limit'),

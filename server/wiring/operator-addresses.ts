@@ -2,13 +2,13 @@
 // addresses of this machine.
 import type { Config } from '../config.ts';
 import type { PolicyOptions } from '../engines/egress/policy.ts';
-import { thisMachine } from '../engines/egress/this-machine.ts';
+import { createThisMachine } from '../engines/egress/this-machine.ts';
 import type { Clock } from '../kit/clock.ts';
 import { listenersOf } from './listeners.ts';
 
 export const operatorAddresses = (config: Config, clock: Clock): Pick<PolicyOptions, 'allow' | 'machine'> => ({
   allow: config.egressAllow,
-  machine: thisMachine({ listeners: listenersOf(config), clock, publicPort: publicPortOf(config) }),
+  machine: createThisMachine({ listeners: listenersOf(config), clock, publicPort: publicPortOf(config) }),
 });
 
 /** The port of a TLS proxy in front of this server. Undefined if this server itself serves its public address. */

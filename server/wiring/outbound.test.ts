@@ -35,7 +35,7 @@ test('refuses and allows addresses by the same rules as for sessions, including 
   const ownAddresses = Object.values(networkInterfaces()).flatMap(
     entries => entries?.map(({ address }) => address) ?? [],
   );
-  const seen = new Set<string>();
+  const seenRules = new Set<string>();
   for (const allow of ['', '127.0.0.0/8', '0.0.0.0/0,::/0']) {
     const config = readConfig({ BERTH_EGRESS_ALLOW: allow });
     const outbound = openOutbound(config, systemClock);
@@ -47,9 +47,9 @@ test('refuses and allows addresses by the same rules as for sessions, including 
         const verdict = sessionPolicy.checkAddress(address, port);
         const refusal = await outbound.check(`https://${text.includes(':') ? `[${text}]` : text}:${port}/`);
         assert.equal(refusal?.rule, verdict.isAllowed ? undefined : verdict.rule, `${text}:${port}, allowed: ${allow}`);
-        seen.add(refusal?.rule ?? 'allowed');
+        seenRules.add(refusal?.rule ?? 'allowed');
       }
   }
   for (const rule of ['loopback', 'private', 'metadata', 'own_service', 'own_address', 'allowed'])
-    assert.ok(seen.has(rule), `no address was refused as ${rule}`);
+    assert.ok(seenRules.has(rule), `no address was refused as ${rule}`);
 });

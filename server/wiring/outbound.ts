@@ -13,13 +13,13 @@ import { readOperatorFile } from './operator-file.ts';
  * All addresses of a host name are checked, so the server waits longer for the second address family than a browser
  * would.
  */
-const WAITS = { otherFamilyMs: 4_000 };
+const TIMEOUTS = { otherFamilyMs: 4_000 };
 
 export function openOutbound(config: Config, clock: Clock): OutboundCalls {
   const { allow, machine } = operatorAddresses(config, clock);
   return new OutboundCalls({
     rules: addressRules(allow, machine),
-    resolver: () => createResolver({ hosts: config.egressHosts, clock, timeouts: WAITS }),
+    resolver: () => createResolver({ hosts: config.egressHosts, clock, timeouts: TIMEOUTS }),
     authorities: config.outboundCaFile === undefined ? undefined : readAuthorities(config.outboundCaFile),
   });
 }

@@ -23,19 +23,19 @@ function writeCertificate(signed: CertificateWithKey): CertificateWithKey {
 
 test('reloads replaced files, and keeps the previous certificate while the new files are unusable', async () => {
   writeFileSync(caFile, authority.pem);
-  const first = writeCertificate(authority.issue('127.0.0.1'));
+  const firstCertificate = writeCertificate(authority.issue('127.0.0.1'));
   const tls = new PeerTls(files, silentLog);
-  assert.deepEqual([tls.certificate, tls.authorities], [first, authority.pem]);
+  assert.deepEqual([tls.certificate, tls.authorities], [firstCertificate, authority.pem]);
   const renewedCertificates: CertificateWithKey[] = [];
   tls.onRenewed(shown => renewedCertificates.push(shown));
   const runTask = () => tls.tasks[0]?.run();
   assert.deepEqual(await runTask(), { renewed: 0 });
-  writeCertificate({ ...authority.issue('127.0.0.1'), key: first.key });
+  writeCertificate({ ...authority.issue('127.0.0.1'), key: firstCertificate.key });
   assert.deepEqual(await runTask(), { renewed: 0 });
-  assert.deepEqual(tls.certificate, first);
-  const second = writeCertificate(authority.issue('127.0.0.1'));
+  assert.deepEqual(tls.certificate, firstCertificate);
+  const secondCertificate = writeCertificate(authority.issue('127.0.0.1'));
   assert.deepEqual(await runTask(), { renewed: 1 });
-  assert.deepEqual(renewedCertificates, [second]);
+  assert.deepEqual(renewedCertificates, [secondCertificate]);
 });
 
 test('refuses unusable files at startup, and names the setting', () => {

@@ -15,10 +15,10 @@ export function makeFolders({ sharedDir, processes }: Pick<Config, 'sharedDir' |
     const folder = processFolder(sharedDir, number);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const isNew = !existsSync(join(folder, 'install-id'));
-    const uidOf = (): number | undefined => firstUid(readInstallId(folder));
-    for (let tries = 0; isNew && tries < TRIES_MAX && usedUids.has(uidOf()); tries += 1)
+    const readUid = (): number | undefined => firstUid(readInstallId(folder));
+    for (let tries = 0; isNew && tries < TRIES_MAX && usedUids.has(readUid()); tries += 1)
       rmSync(join(folder, 'install-id'));
-    usedUids.add(uidOf());
+    usedUids.add(readUid());
   }
 }
 

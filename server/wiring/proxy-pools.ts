@@ -53,20 +53,23 @@ export function readProxyPools(file: string): readonly ProxyPool[] {
     );
   }
   return parsedFile.pools.map(({ proxies, ...pool }, index) => {
-    const place = `/pools/${index}`;
+    const poolPath = `/pools/${index}`;
     if (pool.timeZone !== undefined && !isTimeZone(pool.timeZone))
-      throw invalidPool(`${place}/timeZone`, 'an IANA time zone');
+      throw invalidPool(`${poolPath}/timeZone`, 'an IANA time zone');
     const storedProxies = proxies.map(({ server, ...credentials }, number): StoredProxy => {
       const proxyAddress = parseProxyAddress(server);
       if (typeof proxyAddress === 'string')
-        throw invalidPool(`${place}/proxies/${number}/server`, `a valid proxy address, but the value ${proxyAddress}`);
+        throw invalidPool(
+          `${poolPath}/proxies/${number}/server`,
+          `a valid proxy address, but the value ${proxyAddress}`,
+        );
       const problem = userProblem({ ...proxyAddress, ...credentials });
       if (problem !== undefined)
-        throw invalidPool(`${place}/proxies/${number}`, `a valid proxy, but this one ${problem}`);
+        throw invalidPool(`${poolPath}/proxies/${number}`, `a valid proxy, but this one ${problem}`);
       return { name: pool.name, ...proxyAddress, ...credentials, trusted: true };
     });
     const [firstProxy, ...otherProxies] = storedProxies;
-    if (!firstProxy) throw invalidPool(place, 'at least one proxy');
+    if (!firstProxy) throw invalidPool(poolPath, 'at least one proxy');
     return { ...pool, proxies: [firstProxy, ...otherProxies] };
   });
 }

@@ -9,21 +9,21 @@ import type { Foundation } from './foundation.ts';
 const MIB = 1024 ** 2;
 
 export async function readiness({ store, slots }: Foundation, pool: WarmPool): Promise<ReadinessResult> {
-  const database = await store.ping().then(
+  const databaseCheck = await store.ping().then(
     () => ({ name: 'database', ok: true, detail: 'answers' }),
     () => ({ name: 'database', ok: false, detail: 'does not answer' }),
   );
   const slotsCheck = { name: 'slots', ok: true, detail: `isolation: ${slots.form}` };
-  const browsers = { name: 'browsers', ...pool.health };
-  const disk = diskCheck(await slots.readDiskRoom());
+  const browsersCheck = { name: 'browsers', ...pool.health };
+  const disk = diskCheckOf(await slots.readDiskRoom());
   const machine = thisMachine();
   const detail = [...slots.engines.keys()].map(engine => describeCapacity(engine, machine)).join('; ');
-  const capacity = { name: 'capacity', ok: true, detail };
-  const checks = [database, slotsCheck, browsers, disk, capacity];
+  const capacityCheck = { name: 'capacity', ok: true, detail };
+  const checks = [databaseCheck, slotsCheck, browsersCheck, disk, capacityCheck];
   return { ok: checks.every(({ ok }) => ok), checks };
 }
 
-const diskCheck = ({ freeBytes, minFreeBytes: leastBytes, freeFiles, minFreeFiles: leastFiles }: DiskRoom) => ({
+const diskCheckOf = ({ freeBytes, minFreeBytes: leastBytes, freeFiles, minFreeFiles: leastFiles }: DiskRoom) => ({
   name: 'disk',
   ok: freeBytes >= leastBytes && freeFiles >= leastFiles,
   detail:

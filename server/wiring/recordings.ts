@@ -27,11 +27,11 @@ import { reason } from '../kit/fault.ts';
 import type { SessionId } from '../kit/ids.ts';
 import { processorShare } from '../kit/processor-share.ts';
 import type { Runtime } from '../kit/runtime.ts';
-import { REST_MS } from '../kit/task.ts';
+import { REST_INTERVAL_MS } from '../kit/task.ts';
 import { withTimeout } from '../kit/wait.ts';
 import type { Foundation } from './foundation.ts';
 
-const ASSEMBLE = 'assemble';
+const ASSEMBLE_TASK = 'assemble';
 const ASSEMBLE_INTERVAL_MS = 2_000;
 /**
  * On a machine with one processor, encoders run while at most this share of the processor is busy. On a machine with
@@ -42,7 +42,7 @@ const BUSY_SHARE_LIMIT_MIN = 0.25;
  * The maximum time that a drain waits for recordings to be stored. Recordings that are not stored by then are stored at
  * the next start on this data folder.
  */
-const STORED_MS = 30_000;
+const STORE_TIMEOUT_MS = 30_000;
 
 export async function openRecordings(runtime: Runtime, foundation: Foundation, pages: PageNumbers) {
   const { host, clock, log } = runtime;
@@ -61,23 +61,30 @@ export async function openRecordings(runtime: Runtime, foundation: Foundation, p
       markWatched: session => recorder.markWatched(session),
       whenSettled: session => recorder.whenSettled(session),
       newestPicture: session => liveFrames.newestJpegOf(session),
-      prompt: () => foundation.prompt(ASSEMBLE),
+      prompt: () => foundation.prompt(ASSEMBLE_TASK),
       segmentMs: SEGMENT_MS,
       keptMs: config.retention.filesMs,
     }),
     watcher: recordingWatcher({ recorder, storage, pages, rows, events, clock, log }),
-    tasks: [{ name: ASSEMBLE, everyMs: ASSEMBLE_INTERVAL_MS, restMs: REST_MS, run: () => assembler.reconcile() }],
+    tasks: [
+      {
+        name: ASSEMBLE_TASK,
+        everyMs: ASSEMBLE_INTERVAL_MS,
+        restMs: REST_INTERVAL_MS,
+        run: () => assembler.reconcile(),
+      },
+    ],
     unstored: () => recorder.unstoredCount,
     /**
      * Stores all recordings. Called before the process ends for good, because a host that is removed loses its data
      * folder.
      */
     storeAll: () =>
-      withTimeout(STORED_MS, 'the recordings to be stored', () => recorder.whenAllSettled()).catch(error =>
+      withTimeout(STORE_TIMEOUT_MS, 'the recordings to be stored', () => recorder.whenAllSettled()).catch(error =>
         log.warn('recording.not_stored_at_drain', { reason: reason(error) }),
       ),
     recover: async () => {
-      for (const session of await recorder.leftovers()) await recorder.finish(session as SessionId);
+      for (const session of await recorder.listLeftovers()) await recorder.finish(session as SessionId);
     },
     liveFrames,
     addresses,
@@ -92,13 +99,13 @@ async function openRecorder(
 ): Promise<Recorder> {
   const { config, slots, workers, scope } = foundation;
   const folder = join(config.dataDir, 'recordings');
-  const share = processorShare();
+  const readBusyShare = processorShare();
   const busyShareLimit = Math.max(BUSY_SHARE_LIMIT_MIN, 1 - 1 / availableParallelism());
   return scope.own(
     await Recorder.open({
       ...{ folder, sink, workers, clock, log },
       confine: (program, args) => slots.helper(program, args, ENCODER_BOUNDS),
-      isQuiet: () => share() <= busyShareLimit,
+      isQuiet: () => readBusyShare() <= busyShareLimit,
       ...(config.ffmpeg ? { ffmpegPath: config.ffmpeg } : {}),
     }),
   );

@@ -7,7 +7,7 @@ import { type TestContext, test } from 'node:test';
 import { readConfig } from '../config.ts';
 import { OutboundEndpoints } from '../engines/egress/departures.ts';
 import { egressPolicy } from '../engines/egress/policy.ts';
-import { thisMachine } from '../engines/egress/this-machine.ts';
+import { createThisMachine } from '../engines/egress/this-machine.ts';
 import type { Box } from '../engines/slots/slots.ts';
 import { systemClock } from '../kit/clock.ts';
 import { BadConfig } from '../kit/environment.ts';
@@ -55,7 +55,7 @@ test('a warm browser cannot reach any address, even one that the operator allows
   assert.deepEqual([hits, egress.counters().connections], [0, 0]);
   assert.deepEqual(egress.counters().refusals, { no_session: refusedRequests.length });
   egress.open(
-    egressPolicy({ allow: config.egressAllow, machine: thisMachine({ listeners: [], clock: systemClock }) }),
+    egressPolicy({ allow: config.egressAllow, machine: createThisMachine({ listeners: [], clock: systemClock }) }),
     {},
   );
   assert.equal(await statusOf(proxyPort, 'GET', `http://127.0.0.1:${port}/`), 200);

@@ -22,7 +22,7 @@ export function openSessionEgress(
   cdp: Pick<CdpEntry, 'serve'>,
 ): Pick<BrowserHost, 'openEgress'> {
   const ownRoute = ownRouteTo(cdp, config);
-  const openEgressOf: BrowserHost['openEgress'] = box => {
+  const openBoxEgress: BrowserHost['openEgress'] = box => {
     let owner: SessionId | undefined;
     const egress = openEgress({
       server: box.egress,
@@ -46,7 +46,7 @@ export function openSessionEgress(
       close: () => egress.close(),
     };
   };
-  return { openEgress: openEgressOf };
+  return { openEgress: openBoxEgress };
 }
 
 function ownRouteTo(

@@ -28,7 +28,7 @@ import { addMs } from '../kit/clock.ts';
 import type { SessionId } from '../kit/ids.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import type { Closeable } from '../kit/scope.ts';
-import { REST_MS, type Task } from '../kit/task.ts';
+import { REST_INTERVAL_MS, type Task } from '../kit/task.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Admission } from './admission.ts';
 import { openBrowserHost } from './browser-host.ts';
@@ -39,15 +39,15 @@ import { openForwarding, watchLeases } from './forwarding.ts';
 import type { Foundation } from './foundation.ts';
 import { dueTimesOf } from './retention.ts';
 
-const EXPIRE = 'expire';
+const EXPIRE_TASK = 'expire';
 const EXPIRE_INTERVAL_MS = 1_000;
-const WARM = 'warm';
+const WARM_TASK = 'warm';
 const WARM_INTERVAL_MS = 2_000;
 /**
  * The delay before another warm browser is started. By then, the response to the create has been sent and its client
  * has connected, so the start delays neither.
  */
-const REFILL_AFTER_MS = 150;
+const REFILL_DELAY_MS = 150;
 
 export interface SessionsDeps {
   readonly identity: Identity;
@@ -106,7 +106,7 @@ export function openSessions(runtime: Runtime, foundation: Foundation, deps: Ses
     ...{ size: config.warm, defaultSettings: defaultLaunch(config.engine), browserHost, claims, clock, log },
     ...{ starting: () => starting.size, processors: availableParallelism(), recordClaim: metrics.recordClaim },
   });
-  const scheduleExpiry = (ms: number): void => prompt(EXPIRE, ms);
+  const scheduleExpiry = (ms: number): void => prompt(EXPIRE_TASK, ms);
   const presenceParts = { rows, clock, log, graceMs: config.disconnectGraceMs, scheduleExpiry };
   const { watchers } = sharedParts;
   const browserStarter = new BrowserStarter({ ...runtime, browserHost, pool, gate, rows, presenceParts, watchers });
@@ -118,14 +118,14 @@ export function openSessions(runtime: Runtime, foundation: Foundation, deps: Ses
       ...watchLeases(runtime, foundation, { endings, liveSessions, starting, warm: () => pool.size }),
       {
         ...{
-          name: EXPIRE,
+          name: EXPIRE_TASK,
           everyMs: EXPIRE_INTERVAL_MS,
-          restMs: REST_MS,
-          isAtRest: () => isNothingDueBefore(addMs(clock.now(), REST_MS), { liveSessions, endings }),
+          restMs: REST_INTERVAL_MS,
+          isAtRest: () => isNothingDueBefore(addMs(clock.now(), REST_INTERVAL_MS), { liveSessions, endings }),
         },
         run: () => expireSessions({ rows, liveSessions, endings, host, clock }),
       },
-      { name: WARM, everyMs: WARM_INTERVAL_MS, run: () => pool.reconcile() },
+      { name: WARM_TASK, everyMs: WARM_INTERVAL_MS, run: () => pool.reconcile() },
     ],
     adopt: () => adopt(foundation, { ...runtime, rows, browserHost, browserStarter, endings, watchers }),
     recover: () => deliveries.recover(),
@@ -143,7 +143,7 @@ function openShared(
   const { liveSessions, identity, metrics, admission, families } = deps;
   const { sessions: rows, events } = store;
   const { keyUses, callers } = identity;
-  const starting = new StartingSessions(() => prompt(WARM, claims.areContinuous ? 0 : REFILL_AFTER_MS));
+  const starting = new StartingSessions(() => prompt(WARM_TASK, claims.areContinuous ? 0 : REFILL_DELAY_MS));
   const signing = new Signing(secret, config.hostUrl ?? config.publicUrl);
   const allFamilies: readonly Family[] = Object.values(families);
   const watchers = new Watchers(

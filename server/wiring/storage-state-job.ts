@@ -7,13 +7,13 @@ import { LevelDbError } from '../engines/profiles/leveldb/bytes.ts';
 import { readLocalStorage } from '../engines/profiles/local-storage.ts';
 
 /** Exporting the largest stored state takes a few seconds. */
-const LIMIT_MS = 60_000;
+const JOB_TIME_LIMIT_MS = 60_000;
 const PIECE_CHARS = 256 * 1024;
 
 export const STORAGE_STATE: StateJob = {
   name: 'export a storage state',
   module: import.meta.url,
-  limitMs: LIMIT_MS,
+  limitMs: JOB_TIME_LIMIT_MS,
   isLong: true,
 };
 

@@ -11,7 +11,7 @@ import {
 } from '../domain/stored-credentials/stored-credentials.ts';
 import { TypedCredentials } from '../domain/stored-credentials/typed-credentials.ts';
 import { codeOf } from '../engines/authenticators/one-time-codes.ts';
-import type { Place, Vault } from '../engines/vault/vault.ts';
+import type { SealBinding, Vault } from '../engines/vault/vault.ts';
 import { parseJson } from '../kit/foreign.ts';
 import { isObject } from '../kit/json.ts';
 import type { Runtime } from '../kit/runtime.ts';
@@ -32,7 +32,7 @@ export function openStoredCredentials(
   return {
     service: new StoredCredentials({
       ...{ store, applications, audit, seal, clock, cursors: new Cursors(secret, clock) },
-      fingerprint: (application, text) => fingerprint(secret, application, text),
+      fingerprint: (application, text) => fingerprintOf(secret, application, text),
     }),
     calls,
     typed: new TypedCredentials({ rows: store.storedCredentials, seal, codeOf, clock }),
@@ -44,7 +44,7 @@ export function openStoredCredentials(
 }
 
 function valueSeal(vault: Vault): ValueSeal {
-  const placeOf = ({ applicationId, credentialId, version }: VersionPlace): Place => ({
+  const placeOf = ({ applicationId, credentialId, version }: VersionPlace): SealBinding => ({
     ...{ owner: applicationId, kind: 'credential', id: credentialId, version },
   });
   return {
@@ -58,7 +58,7 @@ function valueSeal(vault: Vault): ValueSeal {
 }
 
 /** Each application has its own key, so equal values have different fingerprints in different applications. */
-function fingerprint(secret: Secret, application: string, text: string): string {
+function fingerprintOf(secret: Secret, application: string, text: string): string {
   const key = createHmac('sha256', secret.reveal()).update(`credential fingerprint\n${application}`).digest();
   return createHmac('sha256', key).update(text).digest('hex').slice(0, FINGERPRINT_CHARACTERS);
 }

@@ -14,7 +14,7 @@ import { removeServerRecord, writeServerRecord } from '../server-record.ts';
 import { makeFolders } from './process-folders.ts';
 import { type StopSignal, SupervisedProcess } from './supervised.ts';
 
-const FOLDER_WAIT_MS = 10_000;
+const FOLDER_LOCK_TIMEOUT_MS = 10_000;
 
 export interface SuperviseParts {
   readonly config: Config;
@@ -67,7 +67,7 @@ async function openSharedResources(
   const { databaseUrl, dataDir } = config;
   readInstallation(config, clock); // Creates the secret now. Otherwise, two processes could each create one.
   if (databaseUrl) {
-    scope.own(await lockDataFolder(dataDir, { waitMs: FOLDER_WAIT_MS }));
+    scope.own(await lockDataFolder(dataDir, { waitMs: FOLDER_LOCK_TIMEOUT_MS }));
     makeFolders(config);
     return {};
   }

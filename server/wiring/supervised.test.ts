@@ -57,9 +57,9 @@ for (const [how, unusableFolder] of Object.entries(UNUSABLE_FOLDERS))
     const process = supervise(Object.assign(new ManualClock(), { sleep }));
     assert.deepEqual(await process.supervised.start(), ADDRESSES);
     setFolder(unusableFolder);
-    const nextReady = new Promise(resolve => cluster.once('message', resolve));
+    const nextReadyMessage = new Promise(resolve => cluster.once('message', resolve));
     killWorker();
-    await withTimeLimit('the process to serve again', nextReady);
+    await withTimeLimit('the process to serve again', nextReadyMessage);
     assert.deepEqual(waits, [0, 250, 500, 1000]);
     assert.deepEqual(process.events, ['processes.ended', ...new Array<string>(3).fill('processes.not_started')]);
     assert.deepEqual(process.ended, [1]);

@@ -11,7 +11,7 @@ import { parseReady, restartMessage } from './process-messages.ts';
 const BACKOFF_FIRST_MS = 250;
 const BACKOFF_MAX_MS = 30_000;
 /** A process that ran for longer than this is restarted without delay. */
-const STABLE_MS = 30_000;
+const STABLE_MS_MIN = 30_000;
 const EXIT_FAILED = 1;
 
 export type StopSignal = 'SIGTERM' | 'SIGINT';
@@ -64,7 +64,7 @@ export class SupervisedProcess {
 
   #fork(): void {
     const { position: numbered, env, clock, log } = this.#parts;
-    const sinceMs = clock.monotonicMs();
+    const startMs = clock.monotonicMs();
     let worker: Worker;
     try {
       worker = cluster.fork({ ...env, [PROCESS_VARIABLE]: `${numbered.number}/${numbered.processCount}` });
@@ -85,7 +85,7 @@ export class SupervisedProcess {
     );
     worker.once('exit', (code, signal) => {
       this.#worker = undefined;
-      void this.#restart({ code: code ?? EXIT_FAILED, signal, ranMs: clock.monotonicMs() - sinceMs });
+      void this.#restart({ code: code ?? EXIT_FAILED, signal, ranMs: clock.monotonicMs() - startMs });
     });
   }
 
@@ -127,7 +127,7 @@ export class SupervisedProcess {
 
   async #forkAgain(ranMs: number): Promise<void> {
     const { clock } = this.#parts;
-    this.#earlyExits = ranMs > STABLE_MS ? 0 : this.#earlyExits + 1;
+    this.#earlyExits = ranMs > STABLE_MS_MIN ? 0 : this.#earlyExits + 1;
     const waitMs = this.#earlyExits <= 1 ? 0 : Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** (this.#earlyExits - 2));
     await clock.sleep(waitMs, this.#stopController.signal).catch(() => {});
     if (!this.#stopController.signal.aborted) this.#fork();

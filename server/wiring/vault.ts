@@ -8,9 +8,9 @@ import type { ContextKeys, ContextOwner } from '../engines/profiles/context-keys
 import type { Store } from '../engines/store/store.ts';
 import { isFormerContextKey, openFormerContextKey, openFormerRoutes } from '../engines/vault/former-seal.ts';
 import { masterKeySource } from '../engines/vault/master-key-source.ts';
-import { INSTALLATION } from '../engines/vault/rows.ts';
-import { newSigningKey, publicKeyOf, sign, signBytes, verified } from '../engines/vault/signing.ts';
-import { type Place, Vault, type VaultParts } from '../engines/vault/vault.ts';
+import { INSTALLATION_ID } from '../engines/vault/rows.ts';
+import { newSigningKey, publicKeyOf, sign, signBytes, verify } from '../engines/vault/signing.ts';
+import { type SealBinding, Vault, type VaultParts } from '../engines/vault/vault.ts';
 import type { Clock } from '../kit/clock.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import type { Secret } from '../kit/secret.ts';
@@ -27,13 +27,14 @@ export const openVault = (
   clock: Clock,
 ): Promise<Vault> => Vault.open(vaultParts(config, store, clock));
 
-const ENGINE = { newSigningKey, publicKeyOf, sign, signBytes, verified } as const;
+const SIGNING_ENGINE = { newSigningKey, publicKeyOf, sign, signBytes, verify } as const;
 
 export const signingKeys = (
   { clock, log }: Pick<Runtime, 'clock' | 'log'>,
   store: Pick<Store, 'signingKeys'>,
   vault: Vault,
-): SigningKeys => new SigningKeys({ store, vault, engine: ENGINE, installationOwner: INSTALLATION, clock, log });
+): SigningKeys =>
+  new SigningKeys({ store, vault, engine: SIGNING_ENGINE, installationOwner: INSTALLATION_ID, clock, log });
 
 const FIRST_VERSION = 1;
 
@@ -42,7 +43,7 @@ const FIRST_VERSION = 1;
  * secret.
  */
 export function contextKeys(vault: Vault, secret: Secret): ContextKeys {
-  const placeOf = ({ id, applicationId }: ContextOwner): Place => ({
+  const placeOf = ({ id, applicationId }: ContextOwner): SealBinding => ({
     ...{ owner: applicationId, kind: 'context_key', id, version: FIRST_VERSION },
   });
   return {
@@ -55,7 +56,12 @@ export function contextKeys(vault: Vault, secret: Secret): ContextKeys {
 }
 
 export function seedSeal(vault: Vault): SeedSeal {
-  const placeOf = (id: string): Place => ({ owner: INSTALLATION, kind: 'totp_seed', id, version: FIRST_VERSION });
+  const placeOf = (id: string): SealBinding => ({
+    owner: INSTALLATION_ID,
+    kind: 'totp_seed',
+    id,
+    version: FIRST_VERSION,
+  });
   return {
     close: async (seed, account) => (await vault.seal(placeOf(account), Buffer.from(seed))).toString('base64url'),
     open: async (sealed, account) =>
@@ -70,7 +76,7 @@ export function seedSeal(vault: Vault): SeedSeal {
 const VAULT_PREFIX = 'vault:';
 
 export function routeSeal(vault: Vault, secret: Secret): RouteSeal {
-  const placeOf = ({ id, applicationId }: Parameters<RouteSeal['close']>[1]): Place => ({
+  const placeOf = ({ id, applicationId }: Parameters<RouteSeal['close']>[1]): SealBinding => ({
     ...{ owner: applicationId, kind: 'proxy_routes', id, version: FIRST_VERSION },
   });
   return {

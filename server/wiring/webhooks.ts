@@ -10,16 +10,16 @@ import { DeliveryWriter, SEND_TASK, WRITE_TASK } from '../domain/webhooks/writin
 import { newWebhookKey, webhookSignature } from '../engines/vault/webhook-keys.ts';
 import { addMs } from '../kit/clock.ts';
 import type { Runtime } from '../kit/runtime.ts';
-import { REST_MS } from '../kit/task.ts';
+import { REST_INTERVAL_MS } from '../kit/task.ts';
 import { version } from '../version.ts';
 import type { Foundation } from './foundation.ts';
 
 /** The interval at which deliveries are written if no notification arrives. */
-const WRITE_EVERY_MS = 5_000;
+const WRITE_INTERVAL_MS = 5_000;
 /** Events that follow each other within this time are written together. */
-const WRITE_AFTER_MS = 100;
-const SEND_EVERY_MS = 2_000;
-const FORGET_EVERY_MS = 3_600_000;
+const WRITE_DELAY_MS = 100;
+const SEND_INTERVAL_MS = 2_000;
+const FORGET_INTERVAL_MS = 3_600_000;
 const FORGET_LIMITS = { batch: 10_000, batchesMax: 20 };
 const DAY_MS = 24 * 3_600_000;
 
@@ -39,7 +39,7 @@ export async function openWebhooks(
   const promptWriteTask = (): void => {
     if (isPrompted) return;
     isPrompted = true;
-    prompt(WRITE_TASK, WRITE_AFTER_MS);
+    prompt(WRITE_TASK, WRITE_DELAY_MS);
   };
   const write = (): Promise<Record<string, number>> => {
     isPrompted = false;
@@ -53,9 +53,9 @@ export async function openWebhooks(
   return {
     service,
     tasks: [
-      { name: WRITE_TASK, everyMs: WRITE_EVERY_MS, restMs: REST_MS, run: write },
-      { name: SEND_TASK, everyMs: SEND_EVERY_MS, restMs: REST_MS, run: () => sender.run() },
-      { name: 'forget_webhook_deliveries', everyMs: FORGET_EVERY_MS, run: forget },
+      { name: WRITE_TASK, everyMs: WRITE_INTERVAL_MS, restMs: REST_INTERVAL_MS, run: write },
+      { name: SEND_TASK, everyMs: SEND_INTERVAL_MS, restMs: REST_INTERVAL_MS, run: () => sender.run() },
+      { name: 'forget_webhook_deliveries', everyMs: FORGET_INTERVAL_MS, run: forget },
     ],
     close: async () => {
       await subscription.close();

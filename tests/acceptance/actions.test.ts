@@ -147,30 +147,37 @@ test('an Action with executeOnApproval is executed on approval, without another 
 });
 
 test('a refused, expired, cancelled or withdrawn Action is not executed', async () => {
-  const assertOver = async (action: Action, status: string): Promise<void> => {
+  const assertNotExecutable = async (action: Action, status: string): Promise<void> => {
     const refusal = await agent.execute(action);
     assert.deepEqual([refusal.status, refusal.body.code], [410, 'expired'], refusal.text);
     assert.equal((await agent.read(action.jobId)).body.status, status);
   };
   const refusedAction = await agent.prepareSuccessfully('orders.cancel', { input: { orderId: 'A-4' } });
-  const result = await decide(server, admin, refusedAction, { decision: 'refuse', message: 'Ask them\u202e first.' });
-  assert.deepEqual([result.status, result.body.decision?.message], [200, 'Ask them first.'], result.text);
-  await assertOver(refusedAction, 'refused');
+  const decideResponse = await decide(server, admin, refusedAction, {
+    decision: 'refuse',
+    message: 'Ask them\u202e first.',
+  });
+  assert.deepEqual(
+    [decideResponse.status, decideResponse.body.decision?.message],
+    [200, 'Ask them first.'],
+    decideResponse.text,
+  );
+  await assertNotExecutable(refusedAction, 'refused');
   const cancelledAction = await agent.prepareSuccessfully('orders.cancel', { input: { orderId: 'A-4' } });
   assert.equal((await agent.cancel(cancelledAction.jobId)).body.why, 'caller');
-  await assertOver(cancelledAction, 'cancelled');
+  await assertNotExecutable(cancelledAction, 'cancelled');
   const expiredAction = await agent.prepareSuccessfully('orders.cancel', { input: { orderId: 'A-4' }, expiresIn: 60 });
   await stepUp(admin);
   assert.equal((await decide(server, admin, expiredAction)).status, 200);
   await server.advance(61_000);
-  await assertOver(expiredAction, 'expired');
+  await assertNotExecutable(expiredAction, 'expired');
   const withdrawnAction = await agent.prepareSuccessfully('orders.cancel', { input: { orderId: 'A-4' } });
   assert.equal((await decide(server, admin, withdrawnAction)).status, 200);
   assert.equal((await publisher.send('POST', 'operations/orders.cancel/withdraw')).status, 200);
-  await assertOver(withdrawnAction, 'cancelled');
+  await assertNotExecutable(withdrawnAction, 'cancelled');
   assert.equal((await agent.read(withdrawnAction.jobId)).body.why, 'withdrawn');
   assert.equal((await publisher.send('POST', 'operations/orders.cancel/publish')).status, 200);
-  await assertOver(withdrawnAction, 'cancelled');
+  await assertNotExecutable(withdrawnAction, 'cancelled');
   assert.equal(hits('A-4'), 0);
 });
 
@@ -210,15 +217,18 @@ test('an Action uses the operation revision for which it was prepared, and is no
 
 test('members can list Actions, but only members who may decide an Action can open its approval page', async () => {
   const action = await agent.prepareSuccessfully('orders.refund', { input: { orderId: 'A-8' } });
-  const listed = await developer.get<ApplicationActionPage>(actionsPath(server, '?limit=3'));
-  assert.equal(listed.body.data[0]?.jobId, action.jobId);
-  assert.deepEqual([listed.body.data[0]?.mayDecide, listed.body.data[0]?.action?.input.orderId], [false, 'A-8']);
+  const listResponse = await developer.get<ApplicationActionPage>(actionsPath(server, '?limit=3'));
+  assert.equal(listResponse.body.data[0]?.jobId, action.jobId);
+  assert.deepEqual(
+    [listResponse.body.data[0]?.mayDecide, listResponse.body.data[0]?.action?.input.orderId],
+    [false, 'A-8'],
+  );
   assert.equal((await developer.get(`/v1/approvals/${action.jobId}`)).status, 404);
   assert.equal((await admin.get(`/v1/approvals/${action.jobId}`)).status, 404);
   assert.equal((await owner.get(`/v1/approvals/${action.jobId}`)).status, 200);
-  const refusedList = await owner.get<ApplicationActionPage>(actionsPath(server, '?status=refused'));
+  const refusedListResponse = await owner.get<ApplicationActionPage>(actionsPath(server, '?status=refused'));
   assert.deepEqual(
-    refusedList.body.data.map(({ status }) => status),
+    refusedListResponse.body.data.map(({ status }) => status),
     ['refused'],
   );
 });
@@ -226,8 +236,8 @@ test('members can list Actions, but only members who may decide an Action can op
 test('decisions and executions are recorded as events, in order and with their actors', async () => {
   const path = '/v1/browsers/events?limit=1000&type=action.prepared,action.approved,action.refused,action.executed';
   const { body, text } = await server.api<SessionEventPage>('GET', path);
-  const first = body.data[0]?.detail.jobId;
-  const eventsOfFirstJob = body.data.filter(({ detail }) => detail.jobId === first);
+  const firstJobId = body.data[0]?.detail.jobId;
+  const eventsOfFirstJob = body.data.filter(({ detail }) => detail.jobId === firstJobId);
   assert.deepEqual(
     eventsOfFirstJob.map(({ type, actor }) => [type, actor.kind]),
     [
@@ -238,8 +248,8 @@ test('decisions and executions are recorded as events, in order and with their a
   );
   assert.ok(body.data.some(({ type }) => type === 'action.refused'));
   assert.ok(body.data.some(({ type, detail }) => type === 'action.approved' && detail.method === 'passkey'));
-  const executed = body.data.find(({ type }) => type === 'action.executed');
-  assert.match(String(executed?.detail.invocationId), /^[0-9a-f-]{36}$/);
+  const executedEvent = body.data.find(({ type }) => type === 'action.executed');
+  assert.match(String(executedEvent?.detail.invocationId), /^[0-9a-f-]{36}$/);
   assert.doesNotMatch(text, /A-\d|customer/);
 });
 
@@ -248,7 +258,7 @@ test('the audit log records every step of an Action with the digest, but without
   const actions = new Set(body.data.map(({ action }) => action));
   for (const step of ['prepared', 'approved', 'refused', 'expired', 'executed', 'cancelled'] as const)
     assert.ok(actions.has(`action.${step}`), step);
-  const about = body.data.filter(({ action }) => action.startsWith('action.'));
-  for (const { details } of about) assert.match(String(details?.digest), /^sha256:/);
+  const actionEntries = body.data.filter(({ action }) => action.startsWith('action.'));
+  for (const { details } of actionEntries) assert.match(String(details?.digest), /^sha256:/);
   assert.doesNotMatch(text, /A-\d/);
 });

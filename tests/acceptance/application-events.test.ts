@@ -25,7 +25,7 @@ const server = await startServer({ clock: 'test', env: { ...env, BERTH_ENGINE: L
 const owner = await Owner.open(server);
 const { id: keyId, key } = await issueAgentKey(server, { grants: [{ operationId: 'orders.cancel' }] });
 
-const feed = async (query = '', by = server.key): Promise<readonly SessionEvent[]> =>
+const readFeed = async (query = '', by = server.key): Promise<readonly SessionEvent[]> =>
   (await server.api<SessionEventPage>('GET', `${FEED}?limit=1000${query}`, { key: by })).body.data;
 const call = (orderId: string) =>
   invoke(server, key, 'orders.cancel', { orderId }, { headers: { 'idempotency-key': orderId } });
@@ -47,23 +47,23 @@ test('publishing an operation and completing a call are recorded as events witho
   const { id: revokedId } = await issueAgentKey(server, {});
   await owner.send('DELETE', `agent-keys/${revokedId}`);
 
-  const events = await feed();
-  const own = events.filter(({ sessionId }) => sessionId === undefined);
+  const events = await readFeed();
+  const applicationEvents = events.filter(({ sessionId }) => sessionId === undefined);
   assert.deepEqual(
-    own.map(({ type }) => type),
+    applicationEvents.map(({ type }) => type),
     [
       ...['operation.published', 'invocation.succeeded', 'invocation.failed', 'invocation.ambiguous'],
       ...['operation.withdrawn', 'agent_key.revoked'],
     ],
   );
-  assert.deepEqual(own.at(-1)?.detail, { keyId: revokedId });
+  assert.deepEqual(applicationEvents.at(-1)?.detail, { keyId: revokedId });
   const ids = events.map(({ id }) => id);
   assert.deepEqual(ids, [...ids].sort());
   assert.ok(
     events.findIndex(({ type }) => type === 'session.ended') <
       events.findIndex(({ type }) => type === 'invocation.failed'),
   );
-  const [published, succeeded, failed] = own;
+  const [published, succeeded, failed] = applicationEvents;
   assert.deepEqual(published?.detail, { operationId: 'orders.cancel', kind: 'http', revision: 1 });
   assert.equal(published.actor.kind, 'account');
   const detail = { operationId: 'orders.cancel', revision: 1, attempts: 1 };
@@ -71,7 +71,7 @@ test('publishing an operation and completing a call are recorded as events witho
   assert.deepEqual(succeeded.actor, { kind: 'agentKey', id: keyId });
   assert.deepEqual(failed?.detail, { ...detail, invocationId: endedCalls[1]?.id, code: 'upstream_failed' });
 
-  const types = (await feed('&type=invocation.failed,operation.withdrawn')).map(({ type }) => type);
+  const types = (await readFeed('&type=invocation.failed,operation.withdrawn')).map(({ type }) => type);
   assert.deepEqual(types, ['invocation.failed', 'operation.withdrawn']);
   assert.ok((await listEvents(server, session.id)).every(({ sessionId }) => sessionId === session.id));
   const deliveries = await receiver.waitForCount('/calls', 4);
@@ -98,28 +98,28 @@ test('changes to an Action are recorded as events with the digest, but without t
   await agent.cancel(one.jobId);
   await owner.send('POST', 'operations/orders.hold/withdraw');
   await owner.send('POST', 'operations/orders.hold/publish');
-  const late = await agent.prepareSuccessfully('orders.hold', { input: { orderId: 'secret-4' }, expiresIn: 60 });
+  const lateAction = await agent.prepareSuccessfully('orders.hold', { input: { orderId: 'secret-4' }, expiresIn: 60 });
   await server.advance(61_000);
   const actionEvents = await eventually(
     'the Action to expire',
-    () => feed('&type=action.prepared,action.cancelled,action.expired'),
+    () => readFeed('&type=action.prepared,action.cancelled,action.expired'),
     events => events.some(({ type }) => type === 'action.expired'),
   );
   const eventsOfJob = ({ jobId }: { jobId: string }) => actionEvents.filter(({ detail }) => detail.jobId === jobId);
-  const facts = (job: { jobId: string; digest: string }) => ({
+  const detailOf = (job: { jobId: string; digest: string }) => ({
     ...{ jobId: job.jobId, operationId: 'orders.hold', digest: job.digest },
   });
   assert.deepEqual(
     eventsOfJob(one).map(({ type, actor, detail }) => [type, actor, detail]),
     [
-      ['action.prepared', { kind: 'agentKey', id: actionKey.id }, { ...facts(one), approver: 'member' }],
-      ['action.cancelled', { kind: 'agentKey', id: actionKey.id }, { ...facts(one), why: 'caller' }],
+      ['action.prepared', { kind: 'agentKey', id: actionKey.id }, { ...detailOf(one), approver: 'member' }],
+      ['action.cancelled', { kind: 'agentKey', id: actionKey.id }, { ...detailOf(one), why: 'caller' }],
     ],
   );
   for (const withdrawn of [other, last])
-    assert.deepEqual(eventsOfJob(withdrawn)[1]?.detail, { ...facts(withdrawn), why: 'withdrawn' });
+    assert.deepEqual(eventsOfJob(withdrawn)[1]?.detail, { ...detailOf(withdrawn), why: 'withdrawn' });
   assert.deepEqual(
-    eventsOfJob(late).map(({ type, actor }) => [type, actor.kind]),
+    eventsOfJob(lateAction).map(({ type, actor }) => [type, actor.kind]),
     [
       ['action.prepared', 'agentKey'],
       ['action.expired', 'clock'],
@@ -134,8 +134,8 @@ test('changes to an Action are recorded as events with the digest, but without t
 });
 
 test('events of an application are hidden from other applications, and contain neither input nor output', async () => {
-  assert.deepEqual(await feed('', await createOtherApplicationKey(server)), []);
-  assert.doesNotMatch(JSON.stringify(await feed()), /"cancelled"|good|127\.0\.0\.1/);
+  assert.deepEqual(await readFeed('', await createOtherApplicationKey(server)), []);
+  assert.doesNotMatch(JSON.stringify(await readFeed()), /"cancelled"|good|127\.0\.0\.1/);
 });
 
 test('a stream delivers the event of a completed call', async () => {
@@ -158,13 +158,13 @@ test('a stream delivers the event of a completed call', async () => {
 });
 
 test('events are kept after a restart of the server, and are removed after 31 days', async () => {
-  const before = await feed('&type=invocation.succeeded');
+  const eventsBefore = await readFeed('&type=invocation.succeeded');
   await server.restart();
-  assert.deepEqual(await feed('&type=invocation.succeeded'), before);
+  assert.deepEqual(await readFeed('&type=invocation.succeeded'), eventsBefore);
   await server.advance(32 * DAY_MS);
   await server.eventuallyHourly(
     'the events to be removed',
-    () => feed('&type=invocation.succeeded'),
+    () => readFeed('&type=invocation.succeeded'),
     ({ length }) => length === 0,
   );
 });

@@ -22,8 +22,8 @@ const upstream = await openUpstream();
 upstream.respondTo('/orders/', (_, response) => sendJson(response, 200, { state: 'cancelled' }));
 const server = await startServer({ env: { ...upstream.settings, BERTH_WARM: '0' } });
 await liftLimits(server);
-const configure = await Owner.open(server);
-await configure.publish('orders.cancel', {
+const owner = await Owner.open(server);
+await owner.publish('orders.cancel', {
   ...cancelOrderOperation(upstream, { effect: 'irreversible', approval: 'owner' }),
   display: { summary: 'Cancel order {{input.orderId}}', fields: [{ label: 'Order', value: '/orderId' }] },
 });
@@ -96,13 +96,13 @@ test('the approval page shows markup, links and reordered text from an agent as 
 
 test('the approval page cannot be shown in a frame, sends no requests to other origins, and reveals nothing before the sign-in', async () => {
   const action = await agent.prepareSuccessfully('orders.cancel', { input: { orderId: 'A-3' } });
-  const reply = await fetch(`${ORIGIN}/approve/${action.jobId}`);
-  const policy = reply.headers.get('content-security-policy') ?? '';
+  const response = await fetch(`${ORIGIN}/approve/${action.jobId}`);
+  const policy = response.headers.get('content-security-policy') ?? '';
   assert.match(policy, /default-src 'none'/);
   assert.match(policy, /frame-ancestors 'none'/);
   assert.match(policy, /connect-src 'self'(;|$)/);
-  assert.equal(reply.headers.get('x-frame-options'), 'DENY');
-  assert.doesNotMatch(await reply.text(), /A-3|Cancel/);
+  assert.equal(response.headers.get('x-frame-options'), 'DENY');
+  assert.doesNotMatch(await response.text(), /A-3|Cancel/);
   await visit(ORIGIN, NARROW_SCREEN, `/approve/${action.jobId}`, async (page, watched) => {
     await page.getByRole('heading', { name: 'Sign in to decide' }).waitFor();
     await watched.assertAccessible();

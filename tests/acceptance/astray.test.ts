@@ -9,13 +9,13 @@ import { startServer } from '../harness/server.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
 
 /** How long to wait for a page to show that it reached a forbidden target. */
-const SHOW_MS = 100;
+const SHOW_TIMEOUT_MS = 100;
 /**
  * How long to wait for a page that submits a form. If the form's address is refused, Chromium itself does not respond
  * to some evaluations in the page (3 of 258 in a Chromium without Berth on a busy machine).
  */
-const ACT_MS = 5_000;
-const MARKS = /root:x:0|^passwd:|Index of|Command Line|SOURCE-ONLY|DevTools|"os_crypt"|HOME=/m;
+const ACT_TIMEOUT_MS = 5_000;
+const FORBIDDEN_MARKS = /root:x:0|^passwd:|Index of|Command Line|SOURCE-ONLY|DevTools|"os_crypt"|HOME=/m;
 
 const WAYS: Readonly<Record<string, (to: string) => string>> = {
   location: to => `<script>location = ${JSON.stringify(to)}</script>`,
@@ -68,12 +68,12 @@ async function takeWay(how: string, to: string): Promise<void> {
   const isHere = CLICKED_WAYS.has(how) ? `location.href === ${JSON.stringify(new URL(url).href)}` : 'true';
   const act = `${isHere} && new Promise(resolve => (document.readyState === 'complete' ? resolve() : addEventListener('load', resolve)))
     .then(() => (globalThis.by instanceof HTMLButtonElement || globalThis.by?.target) && by.click())
-    .then(() => new Promise(resolve => setTimeout(() => resolve(true), ${SHOW_MS})))`;
+    .then(() => new Promise(resolve => setTimeout(() => resolve(true), ${SHOW_TIMEOUT_MS})))`;
   const options = { expression: act, awaitPromise: true, userGesture: true, returnByValue: true };
   const performAct = async (): Promise<unknown> => {
     const evaluation = client.ask('Runtime.evaluate', options, page);
     const limitedEvaluation =
-      how === 'form' ? withTimeLimit('the page to act', evaluation, ACT_MS).catch(() => undefined) : evaluation;
+      how === 'form' ? withTimeLimit('the page to act', evaluation, ACT_TIMEOUT_MS).catch(() => undefined) : evaluation;
     return Object((await limitedEvaluation)?.result?.result).value;
   };
   if (CLICKED_WAYS.has(how)) await eventually('the page to be clicked on', performAct, done => done === true);
@@ -89,8 +89,8 @@ interface TargetContent {
 
 /** Returns the contents of all pages and frames of the session. */
 async function readTargets(): Promise<TargetContent[]> {
-  const shown = await Promise.all((await targetIds(['page', 'iframe'])).map(readTarget));
-  return shown.flat();
+  const contents = await Promise.all((await targetIds(['page', 'iframe'])).map(readTarget));
+  return contents.flat();
 }
 
 async function targetIds(types: readonly string[]): Promise<string[]> {
@@ -100,35 +100,35 @@ async function targetIds(types: readonly string[]): Promise<string[]> {
 
 /** Returns the contents of the page or frame. The list is empty if the frame has been replaced in the meantime. */
 async function readTarget(targetId: string): Promise<TargetContent[]> {
-  const attached = await client.ask('Target.attachToTarget', { targetId, flatten: true });
-  if (attached.error) return [];
-  const sessionId = Object(attached.result).sessionId;
+  const attachResponse = await client.ask('Target.attachToTarget', { targetId, flatten: true });
+  if (attachResponse.error) return [];
+  const sessionId = Object(attachResponse.result).sessionId;
   const { result } = await client.ask('DOMSnapshot.captureSnapshot', { computedStyles: [] }, String(sessionId));
   const options = { expression: 'document.documentElement.innerText', returnByValue: true };
-  const evaluated = await client.ask('Runtime.evaluate', options, String(sessionId));
+  const evaluateResponse = await client.ask('Runtime.evaluate', options, String(sessionId));
   await client.ask('Target.detachFromTarget', { sessionId });
-  const text = String(Object(evaluated.result?.result).value ?? '');
+  const text = String(Object(evaluateResponse.result?.result).value ?? '');
   return [{ targetId, text, strings: Object(result).strings ?? [] }];
 }
 
 /** Closes all pages except the one that the test controls. A closed page is still listed as a target for a while. */
 async function closeOthers(): Promise<void> {
   const { targetInfo } = await client.send('Target.getTargetInfo', {}, page);
-  const own = String(Object(targetInfo).targetId);
-  for (const targetId of (await targetIds(['page'])).filter(id => id !== own))
+  const ownTargetId = String(Object(targetInfo).targetId);
+  for (const targetId of (await targetIds(['page'])).filter(id => id !== ownTargetId))
     await client.ask('Target.closeTarget', { targetId });
   await eventually(
     'the other pages to be gone',
     () => targetIds(['page']),
-    left => left.every(id => id === own),
+    left => left.every(id => id === ownTargetId),
   );
 }
 
 for (const how of ['redirect', ...Object.keys(WAYS)])
   test(`a page can load web pages, but no files, chrome: pages or page sources: ${how}`, async () => {
-    const before = pages.hits('/next');
+    const hitsBefore = pages.hits('/next');
     await takeWay(how, '/next');
-    await eventually('the next page to be asked for', () => pages.hits('/next') > before);
+    await eventually('the next page to be asked for', () => pages.hits('/next') > hitsBefore);
     const isShown = ({ strings }: TargetContent): boolean => strings.some(text => text.includes('Next'));
     await eventually('the next page to be shown', async () => (await readTargets()).some(isShown));
     await closeOthers();
@@ -136,7 +136,7 @@ for (const how of ['redirect', ...Object.keys(WAYS)])
       await takeWay(how, to);
       for (const { text, strings } of await readTargets()) {
         assert.match(text, /^$|^attempt|ERR_\w+/, to);
-        for (const string of strings) assert.doesNotMatch(string, MARKS, to);
+        for (const string of strings) assert.doesNotMatch(string, FORBIDDEN_MARKS, to);
       }
       await closeOthers();
     }

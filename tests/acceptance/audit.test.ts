@@ -67,11 +67,11 @@ test('the audit log records each change to an application and its keys, with the
 test('the audit log records commands of the operator and changes to limits', async () => {
   await setLimits(server, token, { maxConcurrent: 3 });
   const { stdout } = await server.operate('keys', 'create', '--json', '--application', server.applicationId);
-  const made: { id: string } = JSON.parse(stdout);
+  const createdKey: { id: string } = JSON.parse(stdout);
   const [created, changed] = await entries(server.applicationId);
   assert.equal(created?.action, 'agent_key.created');
   assert.deepEqual(created.actor, { kind: 'operator' });
-  assert.deepEqual(created.target, { kind: 'agent_key', id: made.id });
+  assert.deepEqual(created.target, { kind: 'agent_key', id: createdKey.id });
   assert.equal(changed?.action, 'limits.changed');
   const { fields, before, after } = Object(changed.details);
   assert.deepEqual({ fields, before, after }, { fields: ['maxConcurrent'], before: [], after: ['maxConcurrent=3'] });
@@ -134,10 +134,10 @@ test('a request for audit entries with an unknown action, a cursor of another ap
       .token;
   const readerToken = await issueToken({});
   assert.equal((await entries(id, '', readerToken)).length, 1);
-  const confined = await issueToken({ applicationIds: [server.applicationId] });
-  assert.equal((await ask('GET', path, undefined, {}, confined)).status, 404);
-  const other = await issueToken({ scopes: ['applications:read'] });
-  assert.equal((await ask('GET', path, undefined, {}, other)).status, 403);
+  const confinedToken = await issueToken({ applicationIds: [server.applicationId] });
+  assert.equal((await ask('GET', path, undefined, {}, confinedToken)).status, 404);
+  const otherToken = await issueToken({ scopes: ['applications:read'] });
+  assert.equal((await ask('GET', path, undefined, {}, otherToken)).status, 403);
   assert.equal((await ask('GET', path, undefined, {}, server.key)).status, 401);
   const { body } = await ask<AuditPage>('GET', `/v1/applications/${server.applicationId}/audit?limit=1`);
   assert.ok(body.nextCursor);

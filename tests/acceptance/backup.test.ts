@@ -28,8 +28,8 @@ import { CHECKOUT, runBerth, startServer, type TestServer } from '../harness/ser
 import { eventually } from '../harness/until.ts';
 import { type ZipEntry, zip } from '../harness/zip.ts';
 
-const REPORT = randomBytes(300_000);
-const CHURN_MAX = 200;
+const REPORT_BYTES = randomBytes(300_000);
+const CHURN_ROUNDS_MAX = 200;
 const REGULAR_MODE = 0o100644;
 const LINK_MODE = 0o120777;
 
@@ -41,7 +41,7 @@ const pages = await openPages({
   '/files': '<!doctype html><style>html{background:rgb(0,255,0)}</style><a id=report href=/report>report</a>',
   '/report': (_, response) => {
     const headers = { 'content-type': 'application/pdf', 'content-disposition': 'attachment; filename="report.pdf"' };
-    response.writeHead(200, headers).end(REPORT);
+    response.writeHead(200, headers).end(REPORT_BYTES);
   },
 });
 const server = await startServer({ pages, dataDir });
@@ -107,7 +107,7 @@ async function churn(done: Promise<unknown>): Promise<void> {
   void done.finally(() => {
     over = true;
   });
-  for (let turn = 0; !over && turn < CHURN_MAX; turn++) {
+  for (let turn = 0; !over && turn < CHURN_ROUNDS_MAX; turn++) {
     const id = await createContextWith(`churn ${turn}`);
     if (turn % 3 === 0) assert.equal((await server.api('DELETE', `/v1/browsers/contexts/${id}`)).status, 204);
   }
@@ -162,9 +162,9 @@ test('a backup of a running service, restored into an empty folder, contains key
   assert.equal((await server.api('GET', `/v1/browsers/contexts/${laterContext}`)).status, 404);
   const { downloads } = await downloadsOf(server, session.id);
   const downloadResponse = await fetch(String(downloads[0]?.downloadUrl));
-  assert.ok(Buffer.from(await downloadResponse.arrayBuffer()).equals(REPORT), 'the bytes of the download');
-  const again = await waitForPlaylist(server, session.id, '0', list => list.includes('ENDLIST'));
-  assert.ok((await fetchFilm(again)).equals(film), 'the bytes of the recording');
+  assert.ok(Buffer.from(await downloadResponse.arrayBuffer()).equals(REPORT_BYTES), 'the bytes of the download');
+  const playlistAfter = await waitForPlaylist(server, session.id, '0', list => list.includes('ENDLIST'));
+  assert.ok((await fetchFilm(playlistAfter)).equals(film), 'the bytes of the recording');
   const { status, endReason } = await server.read(runningSession.id);
   assert.deepEqual([status, endReason], ['ERROR', 'service_restart']);
   const { body: contexts } = await server.api<Context[]>('GET', '/v1/browsers/contexts');
@@ -182,17 +182,17 @@ test('a backup can be made and restored without a running server, but not withou
   assert.equal((await restoreInto(archive, targetFolder)).code, 0);
   const keys = await runBerth(['keys', 'list', '--json'], { ...server.env, BERTH_DATA_DIR: targetFolder });
   assert.deepEqual(keys.stdout, (await server.berth('keys', 'list', '--json')).stdout);
-  const secondBackup = await server.berth('backup', archive);
-  assert.equal(secondBackup.code, 1);
-  assert.match(secondBackup.stderr, /already exists/);
-  const inside = await server.berth('backup', join(dataDir, 'b.zip'));
-  assert.match(inside.stderr, /is in the data folder/);
-  const missingBackup = await runBerth(['backup', join(folder, 'none.zip')], {
+  const secondBackupResult = await server.berth('backup', archive);
+  assert.equal(secondBackupResult.code, 1);
+  assert.match(secondBackupResult.stderr, /already exists/);
+  const insideBackupResult = await server.berth('backup', join(dataDir, 'b.zip'));
+  assert.match(insideBackupResult.stderr, /is in the data folder/);
+  const missingInstallationResult = await runBerth(['backup', join(folder, 'none.zip')], {
     ...server.env,
     BERTH_DATA_DIR: join(folder, 'none'),
   });
-  assert.equal(missingBackup.code, 1);
-  assert.match(missingBackup.stderr, /There is no installation/);
+  assert.equal(missingInstallationResult.code, 1);
+  assert.match(missingInstallationResult.stderr, /There is no installation/);
   // The folders of two killed backups.
   for (const name of [`.backup-${randomUUID()}`, `.backup-linking-${randomUUID()}`]) mkdirSync(join(dataDir, name));
   await server.start();
@@ -247,9 +247,9 @@ function zipWithDigest(entries: readonly ZipEntry[], format = 1): Buffer {
   const bytes = zip(entries.map(entry => ({ mode: REGULAR_MODE, ...entry })));
   const comment = `berth-backup ${format} ${'0'.repeat(64)}`;
   bytes.writeUInt16LE(comment.length, bytes.length - 2);
-  const whole = Buffer.concat([bytes, Buffer.from(comment)]);
-  whole.write(sha256(whole.subarray(0, -64)), whole.length - 64);
-  return whole;
+  const archiveBytes = Buffer.concat([bytes, Buffer.from(comment)]);
+  archiveBytes.write(sha256(archiveBytes.subarray(0, -64)), archiveBytes.length - 64);
+  return archiveBytes;
 }
 
 /** Makes a backup with these entries and a manifest that lists them correctly. */
@@ -308,9 +308,9 @@ for (const [what, bytes] of Object.entries(HOSTILE_ARCHIVES))
     const { code, stderr } = await restoreInto(archive, join(parentFolder, 'into'));
     assert.equal(code, 1, stderr);
     assert.match(stderr, /The backup is damaged: .*\. Nothing was restored/);
-    const left = readdirSync(parentFolder, { recursive: true }).map(String);
+    const remainingPaths = readdirSync(parentFolder, { recursive: true }).map(String);
     assert.deepEqual(
-      left.filter(name => !/^(hostile\.zip|into|into\/lock)$/.test(name)),
+      remainingPaths.filter(name => !/^(hostile\.zip|into|into\/lock)$/.test(name)),
       [],
     );
     rmSync(parentFolder, { recursive: true });
@@ -342,7 +342,7 @@ test('berth restore refuses archives of other programs, of a newer format and of
     await stderrOfRestore(forgeBackup([], { files: 's3' })),
     /Set BERTH_S3_BUCKET to its value at the time of the backup/,
   );
-  const missing = await restoreInto(join(folder, 'nothing.zip'), join(folder, 'fresh'));
-  assert.equal(missing.code, 4);
+  const missingBackupResult = await restoreInto(join(folder, 'nothing.zip'), join(folder, 'fresh'));
+  assert.equal(missingBackupResult.code, 4);
   renameSync(archive, `${archive}.old`);
 });

@@ -15,8 +15,8 @@ const port = await claimFreePort();
 const url = `https://127.0.0.1:${port}`;
 const pages = await openPages({ '/': '<!doctype html><title>Through HAProxy</title>' });
 const server = await startServer({ pages, env: { BERTH_PUBLIC_URL: url, BERTH_TRUSTED_PROXIES: '127.0.0.1' } });
-const gone = `127.0.0.1:${await claimFreePort()}`;
-await startHaproxy({ port, ...certificate, servers: [gone, new URL(server.url).host] });
+const deadAddress = `127.0.0.1:${await claimFreePort()}`;
+await startHaproxy({ port, ...certificate, servers: [deadAddress, new URL(server.url).host] });
 
 const agentHeaders = { authorization: `Bearer ${server.key}`, 'content-type': 'application/json' };
 const post = async <Body>(path: string, body: object): Promise<Body> => {
@@ -32,16 +32,19 @@ test('a session can be created, driven and released through the proxy while one 
   const page = browser.contexts()[0]?.pages()[0];
   await page?.goto(pages.a);
   assert.equal(await page?.title(), 'Through HAProxy');
-  const large = 'x'.repeat(3_000_000);
-  assert.equal(await page?.evaluate(text => text, large), large);
+  const largeText = 'x'.repeat(3_000_000);
+  assert.equal(await page?.evaluate(text => text, largeText), largeText);
   await browser.close();
   await post(`/v1/browsers/sessions/${session.id}`, { status: 'REQUEST_RELEASE' });
 });
 
 test('the server uses the caller address that the proxy sees, not the address that the caller claims', async () => {
-  const made = await server.operate('tokens', 'create', '--cidr', '203.0.113.0/24', '--json');
-  assert.equal(made.code, 0, made.stderr);
-  const headers = { authorization: `Bearer ${JSON.parse(made.stdout).token}`, 'x-forwarded-for': '203.0.113.7' };
+  const createResult = await server.operate('tokens', 'create', '--cidr', '203.0.113.0/24', '--json');
+  assert.equal(createResult.code, 0, createResult.stderr);
+  const headers = {
+    authorization: `Bearer ${JSON.parse(createResult.stdout).token}`,
+    'x-forwarded-for': '203.0.113.7',
+  };
   assert.equal((await fetch(`${url}/v1/applications`, { headers })).status, 403);
 });
 

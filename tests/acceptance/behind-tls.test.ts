@@ -37,14 +37,14 @@ test('a session can be created, driven, watched and released through the proxy',
   const session = await ask<{ id: string; connectUrl: string }>('POST', '/v1/browsers/sessions', { keepAlive: true });
   assert.ok(session.connectUrl.startsWith(`wss://127.0.0.1:${port}/`), session.connectUrl);
 
-  const events = await fetch(`${url}/v1/browsers/sessions/${session.id}/events`, {
+  const eventsResponse = await fetch(`${url}/v1/browsers/sessions/${session.id}/events`, {
     headers: { ...agentHeaders, accept: 'text/event-stream' },
   });
-  assert.match(events.headers.get('content-type') ?? '', /^text\/event-stream/);
+  assert.match(eventsResponse.headers.get('content-type') ?? '', /^text\/event-stream/);
   const receivedTexts: string[] = [];
   const streamRead = (async () => {
     const decoder = new TextDecoder();
-    for await (const chunk of events.body ?? []) receivedTexts.push(decoder.decode(chunk, { stream: true }));
+    for await (const chunk of eventsResponse.body ?? []) receivedTexts.push(decoder.decode(chunk, { stream: true }));
   })().catch(() => {}); // The stream breaks when nginx ends.
 
   const browser = await chromium.connectOverCDP(session.connectUrl);
@@ -54,8 +54,8 @@ test('a session can be created, driven, watched and released through the proxy',
   assert.equal(await page.title(), 'Through TLS');
   assert.ok((await page.screenshot()).length > 1000);
   // Larger than the proxy's buffers. The text passes through the proxy in both directions.
-  const large = 'x'.repeat(3_000_000);
-  assert.equal(await page.evaluate(text => text, large), large);
+  const largeText = 'x'.repeat(3_000_000);
+  assert.equal(await page.evaluate(text => text, largeText), largeText);
 
   const { debuggerUrl } = await ask<DebugUrls>('GET', `/v1/browsers/sessions/${session.id}/debug`);
   assert.ok(debuggerUrl.startsWith(`${url}/`), debuggerUrl);
@@ -68,7 +68,7 @@ test('a session can be created, driven, watched and released through the proxy',
   await browser.close();
   await ask('POST', `/v1/browsers/sessions/${session.id}`, { status: 'REQUEST_RELEASE' });
   await eventually('the end in the stream', () => receivedTexts.join('').includes('session.ended'));
-  await events.body?.cancel().catch(() => {});
+  await eventsResponse.body?.cancel().catch(() => {});
   void streamRead;
 });
 

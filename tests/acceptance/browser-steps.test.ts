@@ -42,7 +42,7 @@ const server = await startServer({ pages, env: { BERTH_SLOTS: '4' } });
 await liftLimits(server);
 const grants = [{ operationId: 'browser.steps' }];
 const { key } = await issueAgentKey(server, { grants });
-let calls = 0;
+let callCount = 0;
 
 type Steps = readonly object[];
 type StoredFile = Static<typeof Artifact>;
@@ -55,8 +55,8 @@ const bytesOf = async ({ downloadUrl, size, checksum }: StoredFile): Promise<Buf
 
 /** Calls `browser.steps` with a new idempotency key. */
 const runSteps = (input: object, all: Steps, options: { key?: string; prefer?: string } = {}) => {
-  calls += 1;
-  const headers = { 'idempotency-key': `call ${calls}`, ...(options.prefer ? { prefer: options.prefer } : {}) };
+  callCount += 1;
+  const headers = { 'idempotency-key': `call ${callCount}`, ...(options.prefer ? { prefer: options.prefer } : {}) };
   return invoke(server, options.key ?? key, 'browser.steps', { ...input, steps: all }, { headers });
 };
 const url = `${pages.url}/form`;

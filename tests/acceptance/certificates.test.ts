@@ -91,9 +91,9 @@ test('a certificate can be uploaded in DER format as well as in PEM format', asy
     await uploadRequest('ca.der', otherAuthority.der),
   );
   assert.equal(response.status, 200, response.text);
-  const inPem = await uploadCertificate(otherAuthority.pem);
-  assert.deepEqual(response.body.fingerprints, inPem.fingerprints);
-  for (const { id } of [response.body, inPem]) await server.api('DELETE', `${CERTIFICATES}/${id}`);
+  const pemCertificate = await uploadCertificate(otherAuthority.pem);
+  assert.deepEqual(response.body.fingerprints, pemCertificate.fingerprints);
+  for (const { id } of [response.body, pemCertificate]) await server.api('DELETE', `${CERTIFICATES}/${id}`);
 });
 
 test('an expired certificate that is not an authority can be uploaded, and the response contains a warning for each defect', async () => {
@@ -152,11 +152,11 @@ test('a repeated upload with the same idempotency key returns the same certifica
   assert.equal(second.body.id, first.body.id);
   assert.equal(second.headers['idempotency-replayed'], 'true');
   const changedRequest = await uploadRequest('ca.pem', ourAuthority.pem);
-  const otherResponse = await server.api('POST', CERTIFICATES, {
+  const conflictResponse = await server.api('POST', CERTIFICATES, {
     ...changedRequest,
     headers: { ...changedRequest.headers, 'idempotency-key': 'once' },
   });
-  assert.equal(otherResponse.body.code, 'idempotency_conflict');
+  assert.equal(conflictResponse.body.code, 'idempotency_conflict');
   await server.api('DELETE', `${CERTIFICATES}/${first.body.id}`);
 });
 
@@ -230,9 +230,9 @@ test('a certificate of another application cannot be read, deleted or used in a 
 test('a session still trusts its uploaded authority after a server restart', async () => {
   await browser.close();
   await server.restart();
-  const again = await connectBrowser(session);
-  assert.equal(await failureAt(again.page, `https://a.test:${trustedPort}/?again`), 'none');
-  await again.browser.close();
+  const newConnection = await connectBrowser(session);
+  assert.equal(await failureAt(newConnection.page, `https://a.test:${trustedPort}/?again`), 'none');
+  await newConnection.browser.close();
 });
 
 test('a running session still trusts a deleted authority, but a create with the deleted authority is refused', async () => {

@@ -9,7 +9,7 @@ import { findBusiestRenderer } from '../harness/session-processes.ts';
 import { eventually } from '../harness/until.ts';
 
 const COMMAND_COUNT = 200;
-const NO_SUCH_CHANNEL = { code: -32001, message: 'Session with given id not found.' };
+const NO_SUCH_CHANNEL_ERROR = { code: -32001, message: 'Session with given id not found.' };
 /**
  * A script with a fixed number of operations. A script with a fixed duration would not suit machines of every speed.
  */
@@ -46,12 +46,12 @@ test('a command on a channel of another client gets the same error as a command 
   withTwoClients(async (one, two) => {
     const page = await one.attachToPage();
     for (const channel of [page, '0'.repeat(32), 'x', page.toLowerCase()]) {
-      assert.deepEqual((await two.ask('Runtime.evaluate', { expression: '1' }, channel)).error, NO_SUCH_CHANNEL);
+      assert.deepEqual((await two.ask('Runtime.evaluate', { expression: '1' }, channel)).error, NO_SUCH_CHANNEL_ERROR);
       assert.ok((await two.ask('Target.detachFromTarget', { sessionId: channel })).error);
     }
     assert.equal(await one.evaluate('6 * 7', page), 42);
     await one.send('Target.detachFromTarget', { sessionId: page });
-    assert.deepEqual((await one.ask('Runtime.evaluate', { expression: '1' }, page)).error, NO_SUCH_CHANNEL);
+    assert.deepEqual((await one.ask('Runtime.evaluate', { expression: '1' }, page)).error, NO_SUCH_CHANNEL_ERROR);
   }));
 
 test('commands are executed in order, even if some commands are checked asynchronously', () =>
@@ -65,8 +65,8 @@ test('commands are executed in order, even if some commands are checked asynchro
       return one.evaluate(`seen.push(${index})`, page);
     });
     await Promise.all(commands);
-    const inOrder = Array.from({ length: COMMAND_COUNT }, (_, index) => index);
-    assert.deepEqual(await one.evaluate('seen', page), inOrder);
+    const expectedOrder = Array.from({ length: COMMAND_COUNT }, (_, index) => index);
+    assert.deepEqual(await one.evaluate('seen', page), expectedOrder);
   }));
 
 test('every client gets a response to its pending commands when a page crashes, and after a reload the page works again for every client', () =>
@@ -87,8 +87,8 @@ test('every client gets a response to its pending commands when a page crashes, 
       [two, pageOfTwo],
     ] as const) {
       // A command fails while the page is being reloaded.
-      const title = (): Promise<unknown> => client.evaluate('document.title', session).catch(String);
-      await eventually('the page to work again', title, seen => seen === 'Home');
+      const readTitle = (): Promise<unknown> => client.evaluate('document.title', session).catch(String);
+      await eventually('the page to work again', readTitle, seen => seen === 'Home');
     }
     await two.visit(`${pages.url}/next`, pageOfTwo);
     assert.equal(await one.evaluate('document.title', page), 'Next');
@@ -119,8 +119,8 @@ test('pending commands get a response when their page is closed', () =>
   withTwoClients(async (one, two) => {
     const { targetId } = await one.send('Target.createTarget', { url: 'about:blank' });
     const { sessionId } = await one.send('Target.attachToTarget', { targetId, flatten: true });
-    const never = { expression: 'new Promise(() => {})', awaitPromise: true };
-    const pendingCommand = one.ask('Runtime.evaluate', never, String(sessionId));
+    const endlessEvaluation = { expression: 'new Promise(() => {})', awaitPromise: true };
+    const pendingCommand = one.ask('Runtime.evaluate', endlessEvaluation, String(sessionId));
     await one.send('Browser.getVersion');
     await two.send('Target.closeTarget', { targetId });
     assert.ok((await pendingCommand).error);

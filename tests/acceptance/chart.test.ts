@@ -76,13 +76,13 @@ test('the termination grace period of a pod is one minute longer than its drain 
 });
 
 test('the settings and metrics in the chart exist in Berth', () => {
-  const settings = readFileSync(join(CHECKOUT, 'docs/operating.md'), 'utf8');
-  const names = new Set(JSON.stringify(allObjects).match(/\b(BERTH_[A-Z0-9_]+|DATABASE_URL)\b/g));
-  assert.ok(names.size > 5, [...names].join());
-  for (const name of names) assert.ok(settings.includes(`| \`${name}\` |`), name);
-  const metrics = readFileSync(join(CHECKOUT, 'server/metrics.ts'), 'utf8');
+  const operatingDocs = readFileSync(join(CHECKOUT, 'docs/operating.md'), 'utf8');
+  const settingNames = new Set(JSON.stringify(allObjects).match(/\b(BERTH_[A-Z0-9_]+|DATABASE_URL)\b/g));
+  assert.ok(settingNames.size > 5, [...settingNames].join());
+  for (const name of settingNames) assert.ok(operatingDocs.includes(`| \`${name}\` |`), name);
+  const metricsSource = readFileSync(join(CHECKOUT, 'server/metrics.ts'), 'utf8');
   for (const name of objectOf('ScaledObject').match(/\bberth_\w+/g) ?? [])
-    assert.ok(metrics.includes(`'${name}'`), name);
+    assert.ok(metricsSource.includes(`'${name}'`), name);
 });
 
 test('the chart refuses an invalid setting, and the error names the setting', async () => {

@@ -77,12 +77,12 @@ test('a login with a token stores the token in a file that only its owner can re
   assert.equal(JSON.parse(readFileSync(machine.file, 'utf8')).profiles.default.token.value, token);
   const who = await machine.json<{ server: string; profile: string; token: { name: string } }>('whoami');
   assert.deepEqual([who.server, who.profile, who.token.name], [server.url, 'default', 'cli-http']);
-  const shown = await machine.run(['whoami']);
-  assert.match(shown.stdout, /agent key +none/);
-  assert.ok(!shown.stdout.includes(token));
-  const withKey = await machine.run(['whoami'], { env: { BERTH_KEY: server.key } });
-  assert.match(withKey.stdout, /agent key +the one in BERTH_KEY/);
-  assert.ok(!withKey.stdout.includes(server.key));
+  const whoamiResult = await machine.run(['whoami']);
+  assert.match(whoamiResult.stdout, /agent key +none/);
+  assert.ok(!whoamiResult.stdout.includes(token));
+  const withKeyResult = await machine.run(['whoami'], { env: { BERTH_KEY: server.key } });
+  assert.match(withKeyResult.stdout, /agent key +the one in BERTH_KEY/);
+  assert.ok(!withKeyResult.stdout.includes(server.key));
 });
 
 test('a person can log in, create a session for a client, release the session and log out', async () => {
@@ -93,9 +93,9 @@ test('a person can log in, create a session for a client, release the session an
   assert.deepEqual(apps.map(({ id }) => id).sort(), [app.id, server.applicationId].sort());
   assert.match((await machine.run(['apps', 'list'])).stdout, /^ID +NAME[\s\S]*Shop agent +shop-agent +owner/);
 
-  const without = await machine.run(['sessions', 'list']);
-  assert.equal(without.code, EXIT.denied);
-  assert.match(without.stderr, /no agent key.*keys create --app ID --save.*--key.*BERTH_KEY/);
+  const noKeyResult = await machine.run(['sessions', 'list']);
+  assert.equal(noKeyResult.code, EXIT.denied);
+  assert.match(noKeyResult.stderr, /no agent key.*keys create --app ID --save.*--key.*BERTH_KEY/);
   const savedKey = await machine.json<{ id: string; saved: boolean }>('keys', 'create', '--app', app.id, '--save');
   assert.deepEqual([Object.keys(savedKey), savedKey.saved], [['id', 'applicationId', 'saved'], true]);
 
@@ -188,15 +188,15 @@ test('commands with a key from an option or from the environment require no logi
   const [, id = ''] = /Session (\S+) is RUNNING/.exec(createResult.stderr) ?? [];
   const env = { BERTH_URL: server.url, BERTH_KEY: server.key };
   assert.equal((await machine.run(['sessions', 'release', id], { env })).code, EXIT.done);
-  const twice = await machine.run(['sessions', 'release', id], { env });
-  assert.match(twice.stderr, /not running/);
+  const secondReleaseResult = await machine.run(['sessions', 'release', id], { env });
+  assert.match(secondReleaseResult.stderr, /not running/);
 });
 
 test('profiles are kept separate, and the credential of a profile is sent only to its own server', async () => {
   const machine = new Machine();
   await machine.login('--profile', 'work');
-  const nameless = await machine.run(['whoami', '--server', server.url]);
-  assert.equal(nameless.code, EXIT.denied, nameless.stdout);
+  const namelessResult = await machine.run(['whoami', '--server', server.url]);
+  assert.equal(namelessResult.code, EXIT.denied, namelessResult.stdout);
   const seenCredentials: Array<string | undefined> = [];
   const otherServer = createServer((request, response) => {
     seenCredentials.push(request.headers.authorization);
@@ -212,24 +212,26 @@ test('profiles are kept separate, and the credential of a profile is sent only t
   assert.equal(otherServerResult.code, EXIT.denied);
   assert.match(otherServerResult.stderr, /There is no login for http:\/\/127.0.0.1.*berth login --server/);
   assert.deepEqual(seenCredentials, []);
-  const moved = await machine.run(['login', '--profile', 'work', '--server', 'https://berth.example']);
-  assert.equal(moved.code, EXIT.usage);
-  assert.match(moved.stderr, /is already logged in to .*Log out first/);
-  const unknown = await machine.run(['apps', 'list', '--profile', 'nobody']);
-  assert.equal(unknown.code, EXIT.notFound);
-  assert.match(unknown.stderr, /no profile nobody/);
+  const movedProfileResult = await machine.run(['login', '--profile', 'work', '--server', 'https://berth.example']);
+  assert.equal(movedProfileResult.code, EXIT.usage);
+  assert.match(movedProfileResult.stderr, /is already logged in to .*Log out first/);
+  const unknownProfileResult = await machine.run(['apps', 'list', '--profile', 'nobody']);
+  assert.equal(unknownProfileResult.code, EXIT.notFound);
+  assert.match(unknownProfileResult.stderr, /no profile nobody/);
 });
 
 test('error messages state what to do, and each kind of failure has its own exit code', async () => {
   const machine = new Machine();
-  const none = await machine.run(['apps', 'list', '--server', server.url]);
-  assert.equal(none.code, EXIT.denied);
-  assert.match(none.stderr, /no login for .*Run `berth login --server/);
-  const wrong = await machine.run(['login', '--server', server.url, '--token-stdin'], { input: 'bpt_wrong' });
-  assert.equal(wrong.code, EXIT.denied);
+  const noLoginResult = await machine.run(['apps', 'list', '--server', server.url]);
+  assert.equal(noLoginResult.code, EXIT.denied);
+  assert.match(noLoginResult.stderr, /no login for .*Run `berth login --server/);
+  const wrongTokenResult = await machine.run(['login', '--server', server.url, '--token-stdin'], {
+    input: 'bpt_wrong',
+  });
+  assert.equal(wrongTokenResult.code, EXIT.denied);
   assert.throws(() => statSync(machine.file), { code: 'ENOENT' });
-  const empty = await machine.run(['login', '--server', server.url, '--token-stdin']);
-  assert.equal(empty.code, EXIT.usage);
+  const emptyTokenResult = await machine.run(['login', '--server', server.url, '--token-stdin']);
+  assert.equal(emptyTokenResult.code, EXIT.usage);
   const badAddressResult = await machine.run(['login', '--server', 'berth.example', '--token-stdin'], { input: token });
   assert.equal(badAddressResult.code, EXIT.usage);
   const unreachableResult = await machine.run(
@@ -240,11 +242,16 @@ test('error messages state what to do, and each kind of failure has its own exit
   );
   assert.equal(unreachableResult.code, EXIT.unreachable);
   await machine.login();
-  const unknown = await machine.run(['keys', 'create', '--app', '01a1fa50-5319-7450-a6b3-c787ada50631']);
-  assert.equal(unknown.code, EXIT.notFound);
-  const invalid = await machine.run(['sessions', 'create', '--timeout', '1', '--key', server.key]);
-  assert.equal(invalid.code, EXIT.usage);
-  assert.match(invalid.stderr, /timeout/);
+  const unknownApplicationResult = await machine.run([
+    'keys',
+    'create',
+    '--app',
+    '01a1fa50-5319-7450-a6b3-c787ada50631',
+  ]);
+  assert.equal(unknownApplicationResult.code, EXIT.notFound);
+  const invalidTimeoutResult = await machine.run(['sessions', 'create', '--timeout', '1', '--key', server.key]);
+  assert.equal(invalidTimeoutResult.code, EXIT.usage);
+  assert.match(invalidTimeoutResult.stderr, /timeout/);
   assert.equal((await machine.run(['keys', 'create', '--save'])).code, EXIT.usage);
   assert.equal((await machine.run(['logout', '--profile', 'nobody'])).code, EXIT.notFound);
 });

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { parse } from 'yaml';
 import { expectUpgradeRefusal } from '../harness/cdp.ts';
 import { claimFreePort } from '../harness/free-port.ts';
-import { serverLeftovers, sessionLeftovers } from '../harness/leftovers.ts';
+import { findServerLeftovers, findSessionLeftovers } from '../harness/leftovers.ts';
 import { runBerth, startServer } from '../harness/server.ts';
 import { processesOf } from '../harness/session-processes.ts';
 import { eventually } from '../harness/until.ts';
@@ -21,10 +21,10 @@ test('keys create --json prints id, applicationId and key, and the key works imm
   const { code, stdout, stderr } = await server.berth('keys', 'create', '--json', '--name', 'beside');
   assert.equal(code, EXIT.done, stderr);
   assert.equal(stderr, '');
-  const made: { id: string; applicationId: string; key: string } = JSON.parse(stdout);
-  assert.deepEqual(Object.keys(made), ['id', 'applicationId', 'key']);
-  assert.equal(made.applicationId, server.applicationId);
-  assert.equal((await server.api('GET', SESSIONS, { key: made.key })).status, 200);
+  const createdKey: { id: string; applicationId: string; key: string } = JSON.parse(stdout);
+  assert.deepEqual(Object.keys(createdKey), ['id', 'applicationId', 'key']);
+  assert.equal(createdKey.applicationId, server.applicationId);
+  assert.equal((await server.api('GET', SESSIONS, { key: createdKey.key })).status, 200);
 });
 
 test('keys create without --json prints only the key', async () => {
@@ -50,9 +50,9 @@ test('the server refuses a key that was revoked on the command line, over HTTP a
 test('keys list shows active and revoked keys, without their secrets', async () => {
   const { code, stdout } = await server.berth('keys', 'list', '--json');
   assert.equal(code, EXIT.done);
-  const listed: Array<{ name: string; status: string }> = JSON.parse(stdout);
-  assert.ok(listed.some(({ name }) => name === 'beside'));
-  assert.ok(listed.some(({ status }) => status === 'revoked'));
+  const keys: Array<{ name: string; status: string }> = JSON.parse(stdout);
+  assert.ok(keys.some(({ name }) => name === 'beside'));
+  assert.ok(keys.some(({ status }) => status === 'revoked'));
   assert.doesNotMatch(stdout, /bak_[\w-]{40}/);
 });
 
@@ -68,8 +68,8 @@ test('tokens list shows tokens without their secrets, and the server refuses a t
   const readTokenStatus = async (): Promise<string | undefined> => {
     const { stdout } = await server.berth('tokens', 'list', '--json');
     assert.ok(!stdout.includes(token));
-    const listed: Array<{ id: string; name: string; status: string }> = JSON.parse(stdout);
-    return listed.find(one => one.id === id && one.name === 'nightly')?.status;
+    const tokens: Array<{ id: string; name: string; status: string }> = JSON.parse(stdout);
+    return tokens.find(one => one.id === id && one.name === 'nightly')?.status;
   };
   assert.equal(await readTokenStatus(), 'active');
   assert.equal((await server.berth('tokens', 'revoke', id)).code, EXIT.done);
@@ -96,11 +96,15 @@ test('status reports the state of the service, and succeeds if the service is re
   const { running, ready, url, sessions, checks } = JSON.parse(stdout);
   assert.deepEqual([running, ready, url, sessions.running], [true, true, server.url, 1]);
   assert.ok(checks.some(({ name, ok }: { name: string; ok: boolean }) => name === 'database' && ok));
-  const elsewhere = await runBerth(['status', '--json'], { ...server.env, BERTH_LISTEN: '127.0.0.1:1' });
-  assert.equal(JSON.parse(elsewhere.stdout).url, server.url, 'the address comes from the record of the running server');
-  const words = await server.berth('status');
-  assert.match(words.stdout, /^service +ready, version \d+\.\d+\.\d+, process \d+\n/);
-  assert.match(words.stdout, /\nsessions +1 running, 0 starting, of \d+ slots; 0 clients\n/);
+  const otherAddressResult = await runBerth(['status', '--json'], { ...server.env, BERTH_LISTEN: '127.0.0.1:1' });
+  assert.equal(
+    JSON.parse(otherAddressResult.stdout).url,
+    server.url,
+    'the address comes from the record of the running server',
+  );
+  const textResult = await server.berth('status');
+  assert.match(textResult.stdout, /^service +ready, version \d+\.\d+\.\d+, process \d+\n/);
+  assert.match(textResult.stdout, /\nsessions +1 running, 0 starting, of \d+ slots; 0 clients\n/);
   await server.release(session.id);
 });
 
@@ -138,9 +142,9 @@ test('doctor lists all requirements, and reports no missing requirement on a sui
     assert.deepEqual(Object.keys(finding).sort(), ['cure', 'detail', 'name', 'ok', 'required']);
     assert.ok(finding.ok || finding.cure.length > 10, `${finding.name} failed and names no cure`);
   }
-  const words = await server.berth('doctor');
+  const textResult = await server.berth('doctor');
   assert.equal(
-    words.stdout.split('\n').filter(line => line.startsWith('ok')).length,
+    textResult.stdout.split('\n').filter(line => line.startsWith('ok')).length,
     findings.filter((one: { ok: boolean }) => one.ok).length,
   );
 });
@@ -150,8 +154,8 @@ test('berth doctor fails if Chromium is missing, and names Chromium in its findi
   assert.equal(code, 3);
   const { ok, findings } = JSON.parse(stdout);
   assert.equal(ok, false);
-  const missing = findings.find((one: { name: string; ok: boolean }) => !one.ok && /chromium/i.test(one.name));
-  assert.match(missing.detail + missing.cure, /chromium/i);
+  const missingFinding = findings.find((one: { name: string; ok: boolean }) => !one.ok && /chromium/i.test(one.name));
+  assert.match(missingFinding.detail + missingFinding.cure, /chromium/i);
 });
 
 test('openapi prints the document that the server serves', async () => {
@@ -223,7 +227,7 @@ test('a server reports the reason and exits if its port is in use or Chromium is
   assert.match(noChromiumResult.stderr, /BERTH_CHROMIUM|install/i);
   await eventually(
     'all processes to have ended',
-    () => serverLeftovers(env.BERTH_DATA_DIR),
+    () => findServerLeftovers(env.BERTH_DATA_DIR),
     left => left.length === 0,
   );
   // The failed starts printed no key. The first successful start prints the key.
@@ -252,9 +256,9 @@ test('stop without --drain stops the server and then the browsers that the serve
   assert.equal(code, EXIT.done, stderr);
   assert.match(stdout, /has stopped/);
   assert.ok(stdout.includes(id));
-  const again = await server.berth('stop');
-  assert.equal(again.code, EXIT.done);
-  assert.match(again.stdout, /No server was running/);
+  const secondStopResult = await server.berth('stop');
+  assert.equal(secondStopResult.code, EXIT.done);
+  assert.match(secondStopResult.stdout, /No server was running/);
   await server.start();
   const session = await server.read(id);
   assert.deepEqual([session.status, session.endReason], ['COMPLETED', 'operator']);
@@ -271,7 +275,7 @@ test('berth stop ends the browsers that remain after the server was killed with 
   assert.deepEqual({ stopped, ended }, { stopped: false, ended: [id] });
   // The kernel may list a killed process for a moment longer; everything else is already removed.
   const [processes, others] = [/^process /, /^(?!process )/].map(
-    kind => () => sessionLeftovers(server.dataDir).filter(left => kind.test(left)),
+    kind => () => findSessionLeftovers(server.dataDir).filter(left => kind.test(left)),
   );
   assert.deepEqual(others?.(), []);
   await eventually(

@@ -14,7 +14,7 @@ import { RawDriver } from '../harness/raw-driver.ts';
 import { startServer } from '../harness/server.ts';
 
 const ROUNDS_MAX = 6;
-const SHOWN_MAX = 6;
+const SHOWN_DIFFERENCES_MAX = 6;
 const CLIENTS = {
   'A client of bare CDP': RawDriver,
   Playwright: PlaywrightDriver,
@@ -81,7 +81,7 @@ for (const [client, { open }] of Object.entries(CLIENTS))
     }
     for (const [at, each] of ratios.entries())
       t.diagnostic(`time ${SIDES[at]?.name}: ${median(each).toFixed(2)} of that by hand`);
-    assert.equal(differences.length, 0, differences.slice(0, SHOWN_MAX).join('\n\n'));
+    assert.equal(differences.length, 0, differences.slice(0, SHOWN_DIFFERENCES_MAX).join('\n\n'));
   });
 
 test('every difference that docs/connecting.md lists between a session and a manually started Chromium is observed', () => {

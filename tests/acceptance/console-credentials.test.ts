@@ -88,12 +88,12 @@ test('a developer rotates a credential of an operation, an owner restores the pr
     cancelOrderOperation(upstream, { effect: 'read', binding: { auth: { credentialId: 'shop-api', as: 'bearer' } } }),
   );
   const { key } = await issueAgentKey(server);
-  const sent = async (): Promise<string | undefined> => {
+  const readSentHeader = async (): Promise<string | undefined> => {
     const { status, text } = await invoke(server, key, 'orders.read', { orderId: 'A-1' });
     assert.equal(status, 200, text);
     return upstream.receivedRequests('/orders').at(-1)?.headers.authorization;
   };
-  assert.equal(await sent(), `Bearer ${SECRET}`);
+  assert.equal(await readSentHeader(), `Bearer ${SECRET}`);
   await visitAs(DEVELOPER_EMAIL, PHONE_DARK, async (page, watched) => {
     await page.getByRole('link', { name: 'orders.read' }).waitFor();
     assert.equal(await page.getByRole('button', { name: 'Delete shop-api' }).count(), 0);
@@ -108,14 +108,14 @@ test('a developer rotates a credential of an operation, an owner restores the pr
     assert.equal(await page.getByRole('button', { name: /^Restore/ }).count(), 0);
     assert.doesNotMatch(await readPageMemory(page), new RegExp(NEXT));
   });
-  assert.equal(await sent(), `Bearer ${NEXT}`);
+  assert.equal(await readSentHeader(), `Bearer ${NEXT}`);
   await visitAs(OWNER_EMAIL, DESKTOP, async (page, watched) => {
     await page.getByRole('button', { name: 'Restore the previous value of shop-api' }).click();
     await watched.assertAccessible();
     await page.getByRole('dialog').getByRole('button', { name: 'Restore' }).click();
     await page.getByText(/Version 3, written/).waitFor();
   });
-  assert.equal(await sent(), `Bearer ${SECRET}`);
+  assert.equal(await readSentHeader(), `Bearer ${SECRET}`);
 });
 
 test('a rotation is refused if the credential has changed since the page was loaded, and the page shows the reason', () =>

@@ -131,9 +131,9 @@ test('selected sessions are released together, and other sessions keep running',
   visitSessions(server, link, DESKTOP_DARK, async watchedPage => {
     const { page } = watchedPage;
     const options = { keepAlive: true };
-    const made = [];
-    for (let n = 0; n < 3; n += 1) made.push(await server.createSession(options));
-    const [first, second, kept] = made;
+    const createdSessions = [];
+    for (let n = 0; n < 3; n += 1) createdSessions.push(await server.createSession(options));
+    const [first, second, kept] = createdSessions;
     assert.ok(first && second && kept);
     for (const { id } of [first, second]) await page.getByRole('checkbox', { name: id }).check();
     await page.getByText('2 sessions selected').waitFor();

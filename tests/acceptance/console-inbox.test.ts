@@ -69,9 +69,9 @@ before(async () => {
 });
 
 async function inboxOf(person: Person, query = ''): Promise<Inbox> {
-  const result = await person.get<Inbox>(`/v1/account/inbox${query}`);
-  assert.equal(result.status, 200, result.text);
-  return result.body;
+  const response = await person.get<Inbox>(`/v1/account/inbox${query}`);
+  assert.equal(response.status, 200, response.text);
+  return response.body;
 }
 
 /** Returns the number of approvals and the number of hand-offs in the inbox for the first application. */
@@ -87,7 +87,7 @@ interface Mail {
 }
 
 /** Returns the e-mails about approvals and hand-offs that wait for a person, oldest first. */
-async function mails(): Promise<readonly Mail[]> {
+async function readMails(): Promise<readonly Mail[]> {
   const { stdout } = await server.operate('outbox', '--json');
   const all: readonly Mail[] = JSON.parse(stdout);
   return all.filter(({ text }) => text.includes('wait')).toReversed();
@@ -108,7 +108,7 @@ const waitForMailCount = (count: number) =>
     `${count} mails`,
     async () => {
       await server.advance(6_000);
-      return (await mails()).length;
+      return (await readMails()).length;
     },
     length => length === count,
   );
@@ -136,9 +136,9 @@ test('the inbox counts the items that each role may decide or claim, and reports
 
   const { state } = await inboxOf(developer);
   const changedInbox = inboxOf(developer, `?wait=50&since=${state}`);
-  const claimed = await claimHandoff(server, admin, handoff.id);
+  const claimedHandoff = await claimHandoff(server, admin, handoff.id);
   assert.deepEqual((await changedInbox).applications, [], 'nothing is waiting while a person has the hand-off');
-  assert.equal((await sendWithLease(server, claimed, 'cancel')).status, 200);
+  assert.equal((await sendWithLease(server, claimedHandoff, 'cancel')).status, 200);
   assert.deepEqual(await countsOf(developer), [0, 1], 'the hand-off is waiting again');
   assert.equal((await owner.post(handoffsPath(server, `/${handoff.id}/cancel`), {})).status, 200);
   assert.equal((await decide(server, owner, refund, { decision: 'refuse' })).status, 200);
@@ -149,14 +149,14 @@ test('the inbox counts the items that each role may decide or claim, and reports
 
 test('members who may decide or claim an item get an e-mail without any text from the agent', async () => {
   await pass(10 * MINUTE_MS);
-  const mailCountBefore = (await mails()).length;
+  const mailCountBefore = (await readMails()).length;
   const session = await server.createSession({ keepAlive: true, timeout: 3_600 }, key);
   const refund = await prepare('orders.refund', 'A-2');
   const handoff = await requestHandoff(server, key, session.id, { reason: 'otp', instructions: 'Type PIN 1234.' });
-  const decided = await prepare('orders.cancel', 'A-2');
-  assert.equal((await decide(server, admin, decided, { decision: 'refuse' })).status, 200);
+  const decidedAction = await prepare('orders.cancel', 'A-2');
+  assert.equal((await decide(server, admin, decidedAction, { decision: 'refuse' })).status, 200);
   await waitForMailCount(mailCountBefore + 3);
-  const sentMails = (await mails()).slice(mailCountBefore);
+  const sentMails = (await readMails()).slice(mailCountBefore);
   assert.deepEqual(sentMails.map(({ to, subject }) => [to, subject]).toSorted(), [
     ['ada@example.com', '2 requests from agents are waiting for you'],
     ['admin@example.com', 'Take control: a page asks for a code (Default)'],
@@ -176,13 +176,13 @@ test('members who may decide or claim an item get an e-mail without any text fro
 
 test('one e-mail reports thirty items, and an item that is added soon afterwards is reported after a delay', async () => {
   await pass(10 * MINUTE_MS);
-  const mailCountBefore = (await mails()).length;
+  const mailCountBefore = (await readMails()).length;
   const many: Action[] = [];
   for (let index = 0; index < 30; index += 1)
     many.push(await prepare('orders.refund', `M-${index}`, { expiresIn: 86_400 }));
   await pass(10_000);
   await waitForMailCount(mailCountBefore + 1);
-  const [mail, ...others] = (await mails()).slice(mailCountBefore);
+  const [mail, ...others] = (await readMails()).slice(mailCountBefore);
   assert.deepEqual(
     [mail?.to, mail?.subject, others.length],
     ['ada@example.com', '30 requests from agents are waiting for you', 0],
@@ -191,10 +191,10 @@ test('one e-mail reports thirty items, and an item that is added soon afterwards
   assert.match(mail?.text ?? '', /And 20 more\./);
   const lateAction = await prepare('orders.refund', 'M-late', { expiresIn: 86_400 });
   await pass(MINUTE_MS);
-  assert.equal((await mails()).length, mailCountBefore + 1);
+  assert.equal((await readMails()).length, mailCountBefore + 1);
   await pass(5 * MINUTE_MS);
   await waitForMailCount(mailCountBefore + 2);
-  const [, second] = (await mails()).slice(mailCountBefore);
+  const [, second] = (await readMails()).slice(mailCountBefore);
   assert.equal(second?.subject, 'Approve: Refund an order (Default)');
   assert.ok(second.text.includes(lateAction.jobId));
   for (const { jobId } of [...many, lateAction]) await agent.cancel(jobId);
@@ -216,19 +216,19 @@ test('a person can turn off e-mails for all applications or for one application'
   );
   assert.equal((await owner.send('PATCH', path, { mails: false })).status, 200);
   await pass(10 * MINUTE_MS);
-  const mailCountBefore = (await mails()).length;
-  const first = await prepare('orders.cancel', 'A-3', { expiresIn: 86_400 });
+  const mailCountBefore = (await readMails()).length;
+  const mutedAction = await prepare('orders.cancel', 'A-3', { expiresIn: 86_400 });
   await pass(10_000);
-  assert.equal((await mails()).length, mailCountBefore);
+  assert.equal((await readMails()).length, mailCountBefore);
   await admin.send('PATCH', path, { mutedApplications: [] });
   await waitForMailCount(mailCountBefore + 1);
   assert.deepEqual(
-    (await mails()).slice(mailCountBefore).map(({ to }) => to),
+    (await readMails()).slice(mailCountBefore).map(({ to }) => to),
     ['admin@example.com'],
   );
   assert.equal((await owner.send('PATCH', path, { mails: true })).status, 200);
   await stepUp(admin);
-  assert.equal((await decide(server, admin, first)).status, 200);
+  assert.equal((await decide(server, admin, mutedAction)).status, 200);
   // Nobody gets an e-mail about the decided Action, and the unsent e-mail is withdrawn.
   await pass(10_000);
   await waitForMailCount(mailCountBefore);
@@ -240,7 +240,7 @@ test('an unsent e-mail is withdrawn when its recipient is removed from the appli
   const { person, accountId } = await joinApplication(server, owner, 'leaver@example.com', 'admin');
   const action = await prepare('orders.cancel', 'L-1', { expiresIn: 86_400 });
   const countMailsTo = async (email: string) =>
-    (await mails()).filter(({ to, text }) => to === email && text.includes(action.jobId)).length;
+    (await readMails()).filter(({ to, text }) => to === email && text.includes(action.jobId)).length;
   const countMailsOfBoth = async (): Promise<string> => {
     await pass(10_000);
     return `${await countMailsTo('leaver@example.com')} and ${await countMailsTo('ada@example.com')}`;
@@ -253,12 +253,12 @@ test('an unsent e-mail is withdrawn when its recipient is removed from the appli
     'insert into told_items select account_id, $2::uuid, $2::uuid, mail_id from told_items where account_id = $1',
     [accountId, applicationResponse.body.id],
   );
-  const noticesOfLeaver = () => queryRows(server, 'select from told_items where account_id = $1', [accountId]);
-  assert.equal((await noticesOfLeaver()).length, 2);
+  const readToldItems = () => queryRows(server, 'select from told_items where account_id = $1', [accountId]);
+  assert.equal((await readToldItems()).length, 2);
   const removalResponse = await owner.send('DELETE', `/v1/applications/${server.applicationId}/members/${accountId}`);
   assert.equal(removalResponse.status, 204, removalResponse.text);
   assert.deepEqual(
-    [await countMailsTo('leaver@example.com'), (await noticesOfLeaver()).length],
+    [await countMailsTo('leaver@example.com'), (await readToldItems()).length],
     [0, 0],
     'the notice is withdrawn',
   );
@@ -299,8 +299,8 @@ const waitUntilInboxIsEmpty = (page: WatchedPage['page']) =>
 test('a new item updates the count and shows a notice, and its approval requires a fresh proof and produces a receipt', () =>
   openConsole(DESKTOP, 'ada@example.com', path(), async page => {
     await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
-    const entry = page.getByRole('navigation', { name: 'Main' }).getByRole('link').nth(1);
-    assert.equal(await entry.innerText(), 'Inbox', 'the first link after the name of the service');
+    const inboxLink = page.getByRole('navigation', { name: 'Main' }).getByRole('link').nth(1);
+    assert.equal(await inboxLink.innerText(), 'Inbox', 'the first link after the name of the service');
     const action = await prepare('orders.cancel', 'U-1');
     await page.getByRole('link', { name: 'Inbox 1 waiting for you' }).waitFor();
     await page.getByText('An agent is waiting for you.').waitFor();
@@ -436,8 +436,15 @@ test('the inbox has no accessibility findings or overflow at three widths and in
     ['orders.refund', 'A-1008'],
   ] as const)
     await prepare(operation, order);
-  const narrow: DisplaySettings = { ...DESKTOP, width: 1024 };
-  for (const look of [DESKTOP, DESKTOP_DARK, narrow, { ...narrow, colours: 'dark' }, PHONE, PHONE_DARK] as const)
+  const narrowScreen: DisplaySettings = { ...DESKTOP, width: 1024 };
+  for (const look of [
+    DESKTOP,
+    DESKTOP_DARK,
+    narrowScreen,
+    { ...narrowScreen, colours: 'dark' },
+    PHONE,
+    PHONE_DARK,
+  ] as const)
     for (const email of ['ada@example.com', 'dev@example.com'])
       await openConsole(look, email, path('/inbox'), async (page, watched) => {
         await page.getByText('The agent says').first().waitFor();

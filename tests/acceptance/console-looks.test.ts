@@ -24,8 +24,8 @@ const link = findConsoleLink(server);
 const session = await server.createSession({ keepAlive: true, userMetadata: { run: 'r-1842' } });
 
 const { key } = await issueAgentKey(server);
-const failing = { url: 'http://127.0.0.1:1/' };
-const { body: invocation } = await invoke(server, key, 'browser.content', failing);
+const failingInput = { url: 'http://127.0.0.1:1/' };
+const { body: invocation } = await invoke(server, key, 'browser.content', failingInput);
 assert.equal(invocation.status, 'failed');
 
 const owner = await Owner.open(server);
@@ -49,14 +49,14 @@ assert.equal(
 
 const path = (rest: string): string => `/console/a/${server.applicationId}${rest}`;
 
-type Place = readonly [address: string, title: string];
+type PageAddress = readonly [address: string, title: string];
 
-const MAIN_PLACES: readonly Place[] = [
+const MAIN_PAGES: readonly PageAddress[] = [
   [path(''), 'Overview'],
   [path('/sessions'), 'Sessions'],
   [path(`/sessions/${session.id}`), 'Session'],
 ];
-const OTHERS: readonly Place[] = [
+const OTHER_PAGES: readonly PageAddress[] = [
   [path('/sessions/new'), 'New session'],
   [path(`/sessions/${session.id}?tab=events`), 'Session'],
   [path(`/sessions/${session.id}?tab=console`), 'Session'],
@@ -112,7 +112,7 @@ for (const [name, windows] of DEVICES)
   test(`pages have no accessibility findings and no overflow in either theme: ${name}`, () =>
     visitSessions(server, link, windows[0]?.[0] ?? DESKTOP, async watched => {
       const { page } = watched;
-      for (const [address, title] of [...MAIN_PLACES, ...OTHERS]) {
+      for (const [address, title] of [...MAIN_PAGES, ...OTHER_PAGES]) {
         await page.goto(`${server.url}${address}`);
         await page.getByRole('heading', { name: title, exact: true }).waitFor();
         const countLoading = (): Promise<number> => page.getByText('Loading').count();
@@ -152,7 +152,7 @@ test('the keyboard check of the tests detects an unreachable element and an elem
 test('every element that can be used with the mouse can be reached with the Tab key and shows its focus', () =>
   visitSessions(server, link, DESKTOP, async watched => {
     const { page } = watched;
-    for (const [address, title] of [...MAIN_PLACES, ...OTHERS]) {
+    for (const [address, title] of [...MAIN_PAGES, ...OTHER_PAGES]) {
       await page.goto(`${server.url}${address}`);
       await page.getByRole('heading', { name: title, exact: true }).waitFor();
       await settled(page);

@@ -115,9 +115,9 @@ test('past invitations show when and why each invitation ended, and older invita
     await page.getByRole('dialog').getByRole('button', { name: 'Done' }).click();
     await page.getByRole('listitem').filter({ hasText: 'cid@example.com' }).getByText('Until').waitFor();
     await page.getByRole('button', { name: 'Show older invitations' }).click();
-    const ended = page.getByRole('listitem').filter({ hasText: INVITED_EMAIL });
-    await ended.getByText('Accepted').waitFor();
-    await ended.locator('time[title$="UTC"]').waitFor();
+    const endedInvitation = page.getByRole('listitem').filter({ hasText: INVITED_EMAIL });
+    await endedInvitation.getByText('Accepted').waitFor();
+    await endedInvitation.locator('time[title$="UTC"]').waitFor();
     await watched.assertAccessible();
   });
 });

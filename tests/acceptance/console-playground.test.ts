@@ -136,10 +136,10 @@ test('a snippet can access neither the surrounding console nor any other address
     await page.getByRole('button', { name: 'Run' }).click();
     await page.getByText('The snippet is done.').waitFor();
     const lines = await page.getByRole('log').getByRole('listitem').allTextContents();
-    const refused = ['cookie', 'storage', 'console', 'page', 'elsewhere', 'api', 'image'].map(
+    const refusedLines = ['cookie', 'storage', 'console', 'page', 'elsewhere', 'api', 'image'].map(
       name => `${name}: refused`,
     );
-    assert.deepEqual(lines, ['origin: null', ...refused]);
+    assert.deepEqual(lines, ['origin: null', ...refusedLines]);
     // The browser logged each refusal to its console.
     assert.ok(watched.violations.splice(0).every(fault => /^(wrote|asked|threw)/.test(fault)));
     await page.getByRole('button', { name: 'Release' }).click();

@@ -164,8 +164,8 @@ task('find the session of customer 42 that failed yesterday, and the reason', 2,
 task('copy a link to the second of the failure', 3, async user => {
   await user.goTo('harbour-42 crashed', 'Harbour Shop');
   await user.click(user.page.getByRole('button', { name: 'Copy link at this time' }));
-  const copied = await user.page.evaluate<string>('navigator.clipboard.readText()');
-  assert.ok(Number(new URL(copied).searchParams.get('at')) > 0, copied);
+  const copiedLink = await user.page.evaluate<string>('navigator.clipboard.readText()');
+  assert.ok(Number(new URL(copiedLink).searchParams.get('at')) > 0, copiedLink);
 });
 
 task('find the console messages of the page before the failure', 3, async user => {
@@ -287,8 +287,8 @@ task('take over, sign in through a popup, and give back control', 7, async user 
   await user.click(view.getByRole('button', { name: 'Take control' }));
   await view.getByRole('button', { name: 'Give back' }).waitFor();
   await user.clickInside(view, 100, 60);
-  const current = view.locator('[aria-current="true"]');
-  await current.filter({ hasText: 'Provider' }).waitFor();
+  const currentTab = view.locator('[aria-current="true"]');
+  await currentTab.filter({ hasText: 'Provider' }).waitFor();
   const canvas = view.locator('#canvas');
   const readRatio = (): Promise<number> =>
     canvas.evaluate(it => Number(it.getAttribute('width')) / Number(it.getAttribute('height')));
@@ -299,7 +299,7 @@ task('take over, sign in through a popup, and give back control', 7, async user 
   const popup = agent.context().pages().at(-1);
   await eventually('the name in the popup', async () => (await popup?.inputValue('#name')) === 'anna');
   await user.clickInside(view, 100, 160, size);
-  await current.filter({ hasText: 'Hello anna' }).waitFor();
+  await currentTab.filter({ hasText: 'Hello anna' }).waitFor();
   await user.click(view.getByRole('button', { name: 'Give back' }));
   await view.getByRole('button', { name: 'Take control' }).waitFor();
   assert.equal(await agent.title(), 'Hello anna');
@@ -308,13 +308,16 @@ task('take over, sign in through a popup, and give back control', 7, async user 
 
 task('release all running sessions', 4, async user => {
   const { page } = user;
-  const made = [await server.createSession({ keepAlive: true }), await server.createSession({ keepAlive: true })];
+  const createdSessions = [
+    await server.createSession({ keepAlive: true }),
+    await server.createSession({ keepAlive: true }),
+  ];
   await user.click(page.getByRole('link', { name: 'Sessions', exact: true }));
   await user.click(page.getByRole('checkbox', { name: 'Select the 2 running sessions in the list' }));
   await user.click(page.getByRole('region', { name: 'Selected sessions' }).getByRole('button', { name: 'Release' }));
   await user.click(page.getByRole('dialog').getByRole('button', { name: 'Release' }));
   await page.getByRole('dialog').waitFor({ state: 'detached' });
-  for (const { id } of made) assert.equal((await server.read(id)).endReason, 'released');
+  for (const { id } of createdSessions) assert.equal((await server.read(id)).endReason, 'released');
 });
 
 task('save the file that a session downloaded', 4, async user => {

@@ -73,7 +73,7 @@ function getUnresolved(path: string): Promise<{ status: number; text: string }> 
 }
 
 /** Ways to write `..` and the separator after it. */
-const CLIMBS = [
+const PARENT_STEPS = [
   ...['../', '%2e%2e/', '.%2e/', '%2E./', '..%2f', '%2e%2e%2f', '..%5c', '..\\', '%2e%2e\\'],
   ...['..%252f', '%252e%252e/', '%252e%252e%252f', '..%c0%af', '%c0%ae%c0%ae/', '....//', '..;/', './/../'],
 ];
@@ -81,19 +81,19 @@ const CLIMBS = [
 test('no path gives access to files outside the console folder', async () => {
   const folder = join(builtFolder, 'console');
   const page = readFileSync(join(folder, 'index.html'), 'utf8');
-  const outside = ['docs/index.html', 'live-view/index.html'].map(file => join(builtFolder, file));
-  for (const file of [...outside, join(CHECKOUT, 'package.json')]) {
+  const outsideFiles = ['docs/index.html', 'live-view/index.html'].map(file => join(builtFolder, file));
+  for (const file of [...outsideFiles, join(CHECKOUT, 'package.json')]) {
     assert.ok(existsSync(file), file);
     const [, climbs = '', rest = ''] = /^((?:\.\.\/)+)(.*)$/.exec(relative(folder, file)) ?? [];
     const depth = climbs.length / '../'.length;
-    for (const climb of CLIMBS)
+    for (const parentStep of PARENT_STEPS)
       for (const [from, levels] of [
         ['', depth],
         ['assets/', depth + 1],
         ['/', depth],
       ] as const)
         for (const ending of ['', '%00', '%00.html', '%2500.js']) {
-          const path = `/console/${from}${climb.repeat(levels)}${rest}${ending}`;
+          const path = `/console/${from}${parentStep.repeat(levels)}${rest}${ending}`;
           const response = await getUnresolved(path);
           // The only document that may be returned is the page of the console itself.
           if (response.status === 200) assert.ok(response.text === page, path);
@@ -109,13 +109,13 @@ test('no path gives access to files outside the console folder', async () => {
 test('the first visit to the console downloads less than the size limit', async () => {
   const text = await (await fetch(`${server.url}/console`)).text();
   const files = [...text.matchAll(/(?:src|href)="(\/console\/assets\/[^"]+)"/g)].map(match => match[1]);
-  let bytes = 0;
+  let totalBytes = 0;
   for (const file of files) {
     const response = await fetch(`${server.url}${file}`, { headers: { 'accept-encoding': 'gzip' } });
     await response.arrayBuffer();
-    bytes += Number(response.headers.get('content-length'));
+    totalBytes += Number(response.headers.get('content-length'));
   }
-  assert.ok(bytes > 0 && bytes <= BUNDLE_BYTES_MAX, `${bytes} bytes gzipped`);
+  assert.ok(totalBytes > 0 && totalBytes <= BUNDLE_BYTES_MAX, `${totalBytes} bytes gzipped`);
 });
 
 // ---- signing in ----------------------------------------------------------------------------------------------------
@@ -365,9 +365,9 @@ test('the page of a crashed session shows its end reason, settings, key and last
       () => server.api('GET', picturePath),
       ({ status }) => status === 200,
     );
-    const gone = new Promise(resolve => browser.once('disconnected', resolve));
+    const disconnectEvent = new Promise(resolve => browser.once('disconnected', resolve));
     kill(boxProcessesOf(server, session.id).browser);
-    await gone;
+    await disconnectEvent;
     await page.goto(`${server.url}/console/a/${server.applicationId}/sessions/${session.id}`);
     const banner = page.getByRole('region', { name: 'Why the session ended' });
     await banner.getByText('The browser crashed').waitFor();
@@ -433,7 +433,7 @@ test('an agent key can be issued, used and revoked', () =>
 
 test('the address ranges and grants of an agent key can be changed, and the page shows why a grant is refused', () =>
   visitSessions(server, link, DESKTOP, async ({ page }) => {
-    const made = JSON.parse((await server.operate('keys', 'create', '--name', 'narrow', '--json')).stdout);
+    const createdKey = JSON.parse((await server.operate('keys', 'create', '--name', 'narrow', '--json')).stdout);
     await page.getByRole('link', { name: 'Agent keys' }).click();
     await page.getByRole('button', { name: 'Change narrow' }).click();
     const dialog = page.getByRole('dialog');
@@ -448,7 +448,7 @@ test('the address ranges and grants of an agent key can be changed, and the page
     await dialog.getByRole('button', { name: 'Save' }).click();
     await dialog.waitFor({ state: 'detached' });
     await page.getByText('Grants: browser.screenshot').waitFor();
-    const path = `/v1/applications/${server.applicationId}/agent-keys/${made.id}`;
+    const path = `/v1/applications/${server.applicationId}/agent-keys/${createdKey.id}`;
     const { body } = await server.api<{ cidrAllow: string[]; grants: object[] }>('GET', path, { key: token });
     assert.deepEqual(body.cidrAllow, ['127.0.0.0/8']);
     const grant = { operationId: 'browser.screenshot', maxCallsPerDay: 500, input: { type: 'object' } };
@@ -502,14 +502,14 @@ test('the page of agent keys lists an active key even if there are many inactive
   visitSessions(server, link, DESKTOP, async ({ page }) => {
     const token = new URL(link).hash.replace('#token=', '');
     const path = `/v1/applications/${server.applicationId}/agent-keys`;
-    const issue = async (name: string): Promise<string> => {
+    const issueKey = async (name: string): Promise<string> => {
       const { status, body } = await server.api<{ id: string }>('POST', path, { key: token, body: { name } });
       assert.equal(status, 201);
       return body.id;
     };
-    await issue('nightly');
-    for (let ended = 0; ended < 105; ended++)
-      await server.api('DELETE', `${path}/${await issue('ended')}`, { key: token });
+    await issueKey('nightly');
+    for (let keyCount = 0; keyCount < 105; keyCount++)
+      await server.api('DELETE', `${path}/${await issueKey('ended')}`, { key: token });
     await page.getByRole('link', { name: 'Agent keys' }).click();
     await page.getByRole('button', { name: 'Revoke nightly' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
@@ -534,8 +534,8 @@ test('the list of sessions becomes live again after a restart of the service, an
     const { id } = await server.createSession();
     await page.getByRole('link', { name: id }).waitFor();
     await server.release(id);
-    const unknown = '01900000-0000-7000-8000-000000000000';
-    await page.goto(`${server.url}/console/a/${unknown}/sessions`);
+    const unknownId = '01900000-0000-7000-8000-000000000000';
+    await page.goto(`${server.url}/console/a/${unknownId}/sessions`);
     const refusal = page.getByRole('alert').filter({ hasText: 'does not exist' });
     await refusal.waitFor();
     assert.doesNotMatch(await refusal.innerText(), /does not respond/);
@@ -591,16 +591,16 @@ test('a limit that is changed in the console takes effect for the next create', 
     }
   }));
 
-const TABS_MAX = 100;
+const TAB_PRESSES_MAX = 100;
 
 /** Presses Tab until the element has the focus. */
 async function tabTo(page: Page, element: Locator): Promise<void> {
   await element.waitFor();
-  for (let presses = 0; presses < TABS_MAX; presses++) {
+  for (let presses = 0; presses < TAB_PRESSES_MAX; presses++) {
     if (await element.evaluate(it => it.matches(':focus'))) return;
     await page.keyboard.press('Tab');
   }
-  assert.fail(`${element} did not get the focus after ${TABS_MAX} presses of Tab`);
+  assert.fail(`${element} did not get the focus after ${TAB_PRESSES_MAX} presses of Tab`);
 }
 
 test('a person can create a session, read the code that creates the session, and release the session by keyboard alone', () =>

@@ -66,9 +66,9 @@ test('a consumer approves an Action with a passkey on a phone, and concurrent ex
     await watched.assertAccessible();
   });
   assert.equal(hits('A-1'), 0);
-  const executed = await Promise.all(Array.from({ length: 5 }, () => agent.execute(action)));
-  assert.deepEqual([...new Set(executed.map(({ body }) => body.id))].length, 1);
-  const invocationResponse = await agent.readInvocation(executed[0]?.body.id ?? '');
+  const executeResponses = await Promise.all(Array.from({ length: 5 }, () => agent.execute(action)));
+  assert.deepEqual([...new Set(executeResponses.map(({ body }) => body.id))].length, 1);
+  const invocationResponse = await agent.readInvocation(executeResponses[0]?.body.id ?? '');
   assert.equal(invocationResponse.body.status, 'succeeded', invocationResponse.text);
   assert.equal(hits('A-1'), 1);
   const readResponse = await agent.read(action.jobId);

@@ -22,14 +22,15 @@ const agent = await issueAgentKey(server, { name: 'Shop agent', grants });
 const otherAgent = await issueAgentKey(server, { name: 'Other agent', grants });
 
 type Of<Body> = Body & ErrorBody;
-type Kim = Awaited<ReturnType<typeof lab.signIn>>;
-let calls = 0;
+type SignedInConsumer = Awaited<ReturnType<typeof lab.signIn>>;
+let callCount = 0;
 
-const send = <Body>(kim: Kim, name: string, body: object = {}) => lab.send<Of<Body>>(name, body, kim.accessToken);
-const put = (kim: Kim, key: string, value: unknown, more: object = {}) =>
+const send = <Body>(kim: SignedInConsumer, name: string, body: object = {}) =>
+  lab.send<Of<Body>>(name, body, kim.accessToken);
+const put = (kim: SignedInConsumer, key: string, value: unknown, more: object = {}) =>
   send<MemoryItem>(kim, 'memory.put', { key, value, ...more });
-const endUserOf = ({ consumer: { providerId, subject } }: Kim) => ({ providerId, subject });
-const consent = async (kim: Kim, keys: readonly string[], more: object = {}): Promise<Consent> => {
+const endUserOf = ({ consumer: { providerId, subject } }: SignedInConsumer) => ({ providerId, subject });
+const consent = async (kim: SignedInConsumer, keys: readonly string[], more: object = {}): Promise<Consent> => {
   const { status, body, text } = await send<Consent>(kim, 'memory.consent', {
     ...{ keyId: agent.id, access: 'read', keys },
     ...more,
@@ -37,15 +38,15 @@ const consent = async (kim: Kim, keys: readonly string[], more: object = {}): Pr
   assert.equal(status, 200, text);
   return body;
 };
-const getAsAgent = (kim: Kim, key: string, by = agent.key) =>
+const getAsAgent = (kim: SignedInConsumer, key: string, by = agent.key) =>
   invoke(server, by, 'memory.get', { endUser: endUserOf(kim), key });
-const putAsAgent = (kim: Kim, key: string, value: unknown, more: object = {}, by = agent.key) =>
+const putAsAgent = (kim: SignedInConsumer, key: string, value: unknown, more: object = {}, by = agent.key) =>
   invoke(
     server,
     by,
     'memory.put',
     { endUser: endUserOf(kim), key, value, ...more },
-    { headers: { 'idempotency-key': `put ${++calls}` } },
+    { headers: { 'idempotency-key': `put ${++callCount}` } },
   );
 const refusalOf = ({ status, body }: { status: number; body: ErrorBody }) => [status, body.code];
 
@@ -120,20 +121,20 @@ for (const [what, given] of [
   });
 
 test('the memory of a consumer is limited to 4 MiB and 1,000 items', async () => {
-  const full = await lab.signIn('full@example.com');
+  const fullConsumer = await lab.signIn('full@example.com');
   const value = 'x'.repeat(65_000);
-  const responses = await Promise.all(Array.from({ length: 66 }, (_, n) => put(full, `large.${n}`, value)));
+  const responses = await Promise.all(Array.from({ length: 66 }, (_, n) => put(fullConsumer, `large.${n}`, value)));
   assert.deepEqual(
     [200, 409].map(wanted => responses.filter(({ status }) => status === wanted).length),
     [64, 2],
   );
-  await send(full, 'memory.delete', { prefix: '' });
+  await send(fullConsumer, 'memory.delete', { prefix: '' });
   await sql(
     `insert into consumer_memory (consumer_id, key, version, sealed, bytes, updated_at, updated_by_kind, updated_by_id)
      select $1, 'item.' || n, n, '', 1, now(), 'consumer', $1 from generate_series(1, 1000) n`,
-    [full.consumer.id],
+    [fullConsumer.consumer.id],
   );
-  assert.deepEqual(refusalOf(await put(full, 'one.more', 1)), [409, 'limit_reached']);
+  assert.deepEqual(refusalOf(await put(fullConsumer, 'one.more', 1)), [409, 'limit_reached']);
 });
 
 test('an agent can read and write only items that the consumer allowed, and a refusal contains the consent URL', async () => {
@@ -142,8 +143,8 @@ test('an agent can read and write only items that the consumer allowed, and a re
   assert.deepEqual(refusalOf(refusal as never), [403, 'consent_required'], refusal.text);
   const { consentUrl } = Object((refusal.body as unknown as ErrorBody).details);
   assert.equal(consentUrl, `${server.url}/consumer/${lab.appId}/consent/${agent.id}?key=address.home&access=read`);
-  const given = await consent(kim, ['address.*']);
-  assert.equal(given.agent, 'Shop agent');
+  const givenConsent = await consent(kim, ['address.*']);
+  assert.equal(givenConsent.agent, 'Shop agent');
   const readResponse = await getAsAgent(kim, 'address.home');
   assert.equal(readResponse.body.status, 'succeeded', readResponse.text);
   assert.equal(Object(readResponse.body.output).item.value, 'Ring 1');
@@ -203,8 +204,8 @@ test('consent for all agents applies to every agent until the consent expires, a
   assert.equal((await getAsAgent(jo, 'name')).status, 403);
   for (const keys of [['A*'], ['*a'], ['a**'], [''], []])
     assert.equal((await send(jo, 'memory.consent', { keyId: '*', keys, access: 'read' })).status, 400, String(keys));
-  const unknown = await send(jo, 'memory.consent', { keyId: jo.consumer.id, keys: ['a'], access: 'read' });
-  assert.deepEqual(refusalOf(unknown), [404, 'not_found']);
+  const unknownKeyResponse = await send(jo, 'memory.consent', { keyId: jo.consumer.id, keys: ['a'], access: 'read' });
+  assert.deepEqual(refusalOf(unknownKeyResponse), [404, 'not_found']);
 });
 
 test('a read or write that starts after the response to a withdrawal of consent fails', async () => {
@@ -217,9 +218,9 @@ test('a read or write that starts after the response to a withdrawal of consent 
     const lateCallIds: string[] = [];
     const busyCalls = Array.from({ length: 4 }, async (_, n) => {
       for (let call = 0; call < 3; call += 1) {
-        const began = isWithdrawn;
+        const wasWithdrawn = isWithdrawn;
         const { body } = n % 2 ? await getAsAgent(ann, 'secret') : await putAsAgent(ann, 'secret', `${n} ${call}`);
-        if (began && body.status === 'succeeded') lateCallIds.push(body.id);
+        if (wasWithdrawn && body.status === 'succeeded') lateCallIds.push(body.id);
       }
     });
     const { status } = await send<Consents>(ann, 'memory.withdraw', { id });
@@ -237,8 +238,8 @@ test('values are sealed in the database, and a value copied from the row of anot
   const text = 'The quick brown secret';
   await put(kim, 'sealed', text);
   await put(lee, 'sealed', 'of lee');
-  const readable = 'select key from consumer_memory where position(convert_to($1, $2) in sealed) > 0';
-  assert.deepEqual(await sql(readable, [text, 'utf8']), []);
+  const plainTextQuery = 'select key from consumer_memory where position(convert_to($1, $2) in sealed) > 0';
+  assert.deepEqual(await sql(plainTextQuery, [text, 'utf8']), []);
   await sql(
     `update consumer_memory set sealed = (select sealed from consumer_memory where consumer_id = $1 and key = 'sealed')
      where consumer_id = $2 and key = 'sealed'`,
@@ -276,13 +277,13 @@ test('a consumer can list their consumer sessions, of which one is marked as cur
   assert.equal((await send(otherSignIn, 'session.get')).status, 401);
 });
 
-async function exportProfile(who: Kim): Promise<Map<string, string>> {
+async function exportProfile(who: SignedInConsumer): Promise<Map<string, string>> {
   const path = `/v1/consumer/applications/${lab.appId}/providers/hosted/profile.export`;
   const headers = { authorization: `Bearer ${who.accessToken}`, 'content-type': 'application/json' };
-  const reply = await fetch(server.url + path, { method: 'POST', headers, body: '{}' });
-  assert.equal(reply.status, 200);
-  assert.equal(reply.headers.get('content-type'), 'application/zip');
-  const zip = await yauzl.fromBufferPromise(Buffer.from(await reply.arrayBuffer()));
+  const response = await fetch(server.url + path, { method: 'POST', headers, body: '{}' });
+  assert.equal(response.status, 200);
+  assert.equal(response.headers.get('content-type'), 'application/zip');
+  const zip = await yauzl.fromBufferPromise(Buffer.from(await response.arrayBuffer()));
   const files = new Map<string, string>();
   for await (const entry of zip.eachEntry()) {
     const chunks: Buffer[] = [];
@@ -301,8 +302,8 @@ test('the profile export of a consumer contains all data of the consumer and no 
     );
   await send(max, 'profile.update', { displayName: 'Max', metadata: { tier: 'gold' } });
   const keys = Array.from({ length: 103 }, (_, n) => `item.${String(n).padStart(3, '0')}`);
-  const written = await Promise.all(keys.map(key => put(max, key, `value of ${key}`)));
-  assert.ok(written.every(({ status }) => status === 200));
+  const writeResponses = await Promise.all(keys.map(key => put(max, key, `value of ${key}`)));
+  assert.ok(writeResponses.every(({ status }) => status === 200));
   const { id } = await consent(max, ['item.*']);
   const readResponse = await getAsAgent(max, 'item.000');
   const files = await exportProfile(max);
@@ -316,9 +317,9 @@ test('the profile export of a consumer contains all data of the consumer and no 
   for (const key of keys) assert.equal(file(`memory/${key}.json`).value, `value of ${key}`);
   assert.equal(file(`receipts/${readResponse.body.id}.json`).operationId, 'memory.get');
   assert.match(files.get(`receipts/${readResponse.body.id}.jws`) ?? '', /^ey/);
-  const whole = [...files.values()].join('\n');
+  const exportedText = [...files.values()].join('\n');
   for (const foreign of [kim.consumer.id, lee.consumer.id, kim.consumer.subject, 'kim@example.com', 'Ring 1'])
-    assert.ok(!whole.includes(foreign), foreign);
+    assert.ok(!exportedText.includes(foreign), foreign);
   await server.advance(301_000);
   assert.deepEqual(refusalOf(await send(max, 'profile.export')), [401, 'insufficient_user_authentication']);
 });
@@ -330,7 +331,8 @@ test('two consumers can be linked with a fresh consumer session of each, and the
   await put(second, 'only.second', 'kept');
   await consent(second, ['*']);
   const readResponse = await getAsAgent(second, 'only.second');
-  const link = (by: Kim, accessToken: string) => send<ConsumerProfile>(by, 'profile.link', { accessToken });
+  const link = (by: SignedInConsumer, accessToken: string) =>
+    send<ConsumerProfile>(by, 'profile.link', { accessToken });
   assert.deepEqual(refusalOf(await link(main, main.accessToken)), [400, 'invalid_grant']);
   assert.deepEqual(refusalOf(await link(main, `bcs_${'x'.repeat(49)}`)), [400, 'invalid_grant']);
   const conflictResponse = await link(main, second.accessToken);
@@ -357,11 +359,11 @@ test('two consumers can be linked with a fresh consumer session of each, and the
   await consent(main, ['*']);
   assert.equal((await getAsAgent(second, 'both')).body.status, 'succeeded');
   await server.advance(301_000);
-  const stale = await lab.signIn('third@example.com');
-  assert.deepEqual(refusalOf(await link(main, stale.accessToken)), [401, 'insufficient_user_authentication']);
-  const fresh = await lab.signIn('main@example.com');
-  assert.deepEqual(refusalOf(await link(fresh, linkedTokens.accessToken)), [400, 'invalid_grant']);
-  assert.equal((await send(fresh, 'profile.delete')).status, 202);
+  const staleTokens = await lab.signIn('third@example.com');
+  assert.deepEqual(refusalOf(await link(main, staleTokens.accessToken)), [401, 'insufficient_user_authentication']);
+  const freshTokens = await lab.signIn('main@example.com');
+  assert.deepEqual(refusalOf(await link(freshTokens, linkedTokens.accessToken)), [400, 'invalid_grant']);
+  assert.equal((await send(freshTokens, 'profile.delete')).status, 202);
   const anew = await lab.signIn('second@example.com');
   assert.notEqual(anew.consumer.id, main.consumer.id);
 });
@@ -383,58 +385,60 @@ test('concurrent requests for a consumer who is being linked leave no consumer s
   assert.deepEqual(refusalOf((await lab.exchange(pendingSignIn, unusedRedirect)) as never), [400, 'invalid_grant']);
   const { refreshToken } = second;
   assert.deepEqual(refusalOf(await lab.send<ErrorBody>('session.refresh', { refreshToken })), [400, 'invalid_grant']);
-  const left = await sql(
+  const remainingRows = await sql(
     `select 'item' what from consumer_memory where consumer_id = $1
      union all select 'consent' from consumer_consents where consumer_id = $1
      union all select 'session' from consumer_sessions where consumer_id = $1 and revoked_at is null`,
     [second.consumer.id],
   );
-  assert.deepEqual(left, []);
+  assert.deepEqual(remainingRows, []);
   assert.equal((await send<MemoryItem>(main, 'memory.get', { key: 'first' })).body.value, 1);
 });
 
 test('a deleted consumer leaves no memory, key, consent or personal data', async () => {
-  const gone = await lab.signIn('gone@example.com');
-  await send(gone, 'profile.update', { displayName: 'Gone Person' });
-  await put(gone, 'private', 'text');
-  await consent(gone, ['*'], { keyId: '*' });
-  const readResponse = await getAsAgent(gone, 'private');
+  const goneConsumer = await lab.signIn('gone@example.com');
+  await send(goneConsumer, 'profile.update', { displayName: 'Gone Person' });
+  await put(goneConsumer, 'private', 'text');
+  await consent(goneConsumer, ['*'], { keyId: '*' });
+  const readResponse = await getAsAgent(goneConsumer, 'private');
   assert.equal(readResponse.body.status, 'succeeded', readResponse.text);
-  assert.equal((await send(gone, 'profile.delete')).status, 202);
-  assert.equal((await send(gone, 'memory.get', { key: 'private' })).status, 401);
-  const responseAfter = await getAsAgent(gone, 'private');
+  assert.equal((await send(goneConsumer, 'profile.delete')).status, 202);
+  assert.equal((await send(goneConsumer, 'memory.get', { key: 'private' })).status, 401);
+  const responseAfter = await getAsAgent(goneConsumer, 'private');
   assert.deepEqual(refusalOf(responseAfter as never), [400, 'invalid_request'], responseAfter.text);
-  const left = await sql(
+  const remainingRows = await sql(
     `select 'memory' what from consumer_memory where consumer_id = $1
      union all select 'consent' from consumer_consents where consumer_id = $1
      union all select 'key' from vault_keys where owner = $1
      union all select 'session' from consumer_sessions where consumer_id = $1 and revoked_at is null
      union all select 'person' from consumers where id = $1 and (email is not null or display_name is not null)`,
-    [gone.consumer.id],
+    [goneConsumer.consumer.id],
   );
-  assert.deepEqual(left, []);
+  assert.deepEqual(remainingRows, []);
   // The receipt is kept for the agent, and does not name the consumer.
   const { body } = await server.api<Invocation>('GET', agentPath(server, `invocations/${readResponse.body.id}`), {
     key: agent.key,
   });
   assert.match(body.receipt ?? '', /^ey/);
-  assert.ok(!JSON.stringify(body).includes(gone.consumer.subject));
+  assert.ok(!JSON.stringify(body).includes(goneConsumer.consumer.subject));
 });
 
 test('concurrent writes during the deletion of a consumer leave no items or consents', async () => {
   for (let round = 0; round < 3; round += 1) {
-    const gone = await lab.signIn(`race${round}@example.com`);
-    await put(gone, 'first', 1);
-    const writes = Array.from({ length: 6 }, (_, n) => put(gone, `late.${n}`, 'x'));
-    const consents = [1, 2].map(() => send(gone, 'memory.consent', { keyId: '*', keys: ['a'], access: 'read' }));
-    const [deleted] = await Promise.all([send(gone, 'profile.delete'), ...writes, ...consents]);
+    const goneConsumer = await lab.signIn(`race${round}@example.com`);
+    await put(goneConsumer, 'first', 1);
+    const writes = Array.from({ length: 6 }, (_, n) => put(goneConsumer, `late.${n}`, 'x'));
+    const consents = [1, 2].map(() =>
+      send(goneConsumer, 'memory.consent', { keyId: '*', keys: ['a'], access: 'read' }),
+    );
+    const [deleted] = await Promise.all([send(goneConsumer, 'profile.delete'), ...writes, ...consents]);
     assert.equal(deleted.status, 202, deleted.text);
-    const left = await sql(
+    const remainingRows = await sql(
       `select key from consumer_memory where consumer_id = $1
        union all select 'consent' from consumer_consents where consumer_id = $1`,
-      [gone.consumer.id],
+      [goneConsumer.consumer.id],
     );
-    assert.deepEqual(left, []);
+    assert.deepEqual(remainingRows, []);
   }
 });
 
@@ -474,8 +478,8 @@ test('events refer to memory, consents and consumers only by id', async () => {
 test('a consumer cannot access memory, receipts, consumer sessions, Actions or consents through another application', async () => {
   const { body } = await owner.post<{ id: string }>('/v1/applications', { name: 'Other' });
   const otherLab = await ConsumerFixture.open(server, owner, body.id);
-  const there = await otherLab.signIn('kim@example.com');
-  const listResponse = await otherLab.send<MemoryPage>('memory.list', {}, there.accessToken);
+  const otherTokens = await otherLab.signIn('kim@example.com');
+  const listResponse = await otherLab.send<MemoryPage>('memory.list', {}, otherTokens.accessToken);
   assert.deepEqual([listResponse.status, listResponse.body.data], [200, []]);
   const { body: tokens } = await lab.send<ConsumerTokens>('session.refresh', { refreshToken: lee.refreshToken });
   for (const name of ['memory.list', 'receipts.list', 'session.list', 'actions.list', 'memory.consents'])

@@ -73,10 +73,10 @@ test('an e-mail address belongs to one consumer in an application, and to a diff
   const [first, second] = [await lab.signIn('same@example.com'), await lab.signIn('same@example.com')];
   assert.equal(second.consumer.id, first.consumer.id);
   const applicationResponse = await owner.post<{ id: string }>('/v1/applications', { name: 'Other shop' });
-  const elsewhere = await ConsumerFixture.open(server, owner, applicationResponse.body.id);
-  const there = await elsewhere.signIn('same@example.com');
-  assert.notEqual(there.consumer.id, first.consumer.id);
-  assert.notEqual(there.consumer.subject, first.consumer.subject);
+  const otherLab = await ConsumerFixture.open(server, owner, applicationResponse.body.id);
+  const otherConsumer = await otherLab.signIn('same@example.com');
+  assert.notEqual(otherConsumer.consumer.id, first.consumer.id);
+  assert.notEqual(otherConsumer.consumer.subject, first.consumer.subject);
 });
 
 test('a refresh of a consumer session replaces both of its tokens', async () => {
@@ -95,8 +95,8 @@ test('signing out ends only the current consumer session, and signing out everyw
   assert.equal((await lab.send('session.end', {}, one.accessToken)).status, 204);
   assert.equal((await lab.send('session.get', {}, one.accessToken)).status, 401);
   assert.equal((await lab.send('session.get', {}, other.accessToken)).status, 200);
-  const third = await lab.signIn('out@example.com');
-  assert.equal((await lab.send('session.endAll', {}, third.accessToken)).status, 204);
+  const thirdTokens = await lab.signIn('out@example.com');
+  assert.equal((await lab.send('session.endAll', {}, thirdTokens.accessToken)).status, 204);
   assert.equal((await lab.send('session.get', {}, other.accessToken)).status, 401);
   const refreshRefusal = await lab.send<ErrorBody>('session.refresh', { refreshToken: other.refreshToken });
   assert.deepEqual([refreshRefusal.status, refreshRefusal.body.code], [400, 'invalid_grant']);
@@ -131,7 +131,7 @@ test('on pages of the service, the consumer session is stored in a cookie, and a
   const headers = { origin };
   const verifier = 'v'.repeat(43);
   const startBody = { redirectUri, codeChallenge: challengeOf(verifier), transport: 'cookie' };
-  const begin = async (): Promise<string> => {
+  const startSignIn = async (): Promise<string> => {
     const { body, text } = await lab.sendFromPage<{ authorizationUrl: string }>('session.start', startBody, headers);
     assert.match(body.authorizationUrl ?? text, new RegExp(`^${origin}/consumer/signin/`));
     return body.authorizationUrl.split('/').at(-1) ?? '';
@@ -152,7 +152,7 @@ test('on pages of the service, the consumer session is stored in a cookie, and a
     assert.deepEqual([body.accessToken, body.refreshToken], [undefined, undefined]);
     return set['set-cookie']?.[0]?.split(';', 1)[0] ?? assert.fail(text);
   };
-  const signIn = await begin();
+  const signIn = await startSignIn();
   const codeResponse = await lab.sendFromPage<EmailCodeSent>(
     'hosted.code',
     { signIn, email: 'page@example.com' },
@@ -165,11 +165,12 @@ test('on pages of the service, the consumer session is stored in a cookie, and a
     headers,
   );
   let cookie = await exchangeForCookie(verifyResponse.body.redirectTo);
-  const sendOwn = <Body>(name: string, body: object = {}) => lab.sendFromPage<Body>(name, body, { ...headers, cookie });
+  const sendWithCookie = <Body>(name: string, body: object = {}) =>
+    lab.sendFromPage<Body>(name, body, { ...headers, cookie });
   const authenticator = new Authenticator(origin);
-  const optionsResponse = await sendOwn<PasskeyChallenge>('passkeys.options');
+  const optionsResponse = await sendWithCookie<PasskeyChallenge>('passkeys.options');
   assert.equal(optionsResponse.status, 200, optionsResponse.text);
-  const addResponse = await sendOwn<{ data: readonly unknown[] }>('passkeys.add', {
+  const addResponse = await sendWithCookie<{ data: readonly unknown[] }>('passkeys.add', {
     ...{
       ticket: optionsResponse.body.ticket,
       name: 'Phone',
@@ -178,8 +179,8 @@ test('on pages of the service, the consumer session is stored in a cookie, and a
   });
   assert.deepEqual([addResponse.status, addResponse.body.data.length], [200, 1], addResponse.text);
   cookie = addResponse.headers['set-cookie']?.[0]?.split(';', 1)[0] ?? assert.fail();
-  assert.equal((await sendOwn<ConsumerSession>('session.get')).body.acr, 'phr');
-  const secondSignIn = await begin();
+  assert.equal((await sendWithCookie<ConsumerSession>('session.get')).body.acr, 'phr');
+  const secondSignIn = await startSignIn();
   const challenge = await lab.sendFromPage<PasskeyChallenge>(
     'hosted.passkeyOptions',
     { signIn: secondSignIn },
@@ -193,21 +194,21 @@ test('on pages of the service, the consumer session is stored in a cookie, and a
   );
   assert.equal(passkeyResponse.status, 200, passkeyResponse.text);
   cookie = await exchangeForCookie(passkeyResponse.body.redirectTo);
-  assert.equal((await sendOwn<ConsumerSession>('session.get')).body.acr, 'phr');
+  assert.equal((await sendWithCookie<ConsumerSession>('session.get')).body.acr, 'phr');
   await server.advance(301_000);
-  const optionsRefusal = await sendOwn<ErrorBody>('passkeys.options');
+  const optionsRefusal = await sendWithCookie<ErrorBody>('passkeys.options');
   assert.deepEqual(
     [optionsRefusal.status, optionsRefusal.body.code],
     [401, 'insufficient_user_authentication'],
     optionsRefusal.text,
   );
-  const proofChallenge = await sendOwn<PasskeyChallenge>('passkeys.challenge');
-  const stepUpResponse = await sendOwn<ConsumerSession>('session.stepUp', {
+  const proofChallenge = await sendWithCookie<PasskeyChallenge>('passkeys.challenge');
+  const stepUpResponse = await sendWithCookie<ConsumerSession>('session.stepUp', {
     ...{ ticket: proofChallenge.body.ticket, response: authenticator.get(proofChallenge.body.publicKey) },
   });
   assert.equal(stepUpResponse.status, 200, stepUpResponse.text);
   cookie = stepUpResponse.headers['set-cookie']?.[0]?.split(';', 1)[0] ?? assert.fail();
-  assert.equal((await sendOwn('passkeys.options')).status, 200);
+  assert.equal((await sendWithCookie('passkeys.options')).status, 200);
 });
 
 test('the profile of a consumer can be changed field by field, and invalid values are refused', async () => {

@@ -18,7 +18,7 @@ import { startServer } from '../harness/server.ts';
 
 /** The longest time until cookies are copied: three intervals of five seconds, to allow for a busy machine. */
 const COPY_MS_MAX = 15_000;
-const KILL_MS_MAX = 18_000;
+const KILL_DELAY_MS_MAX = 18_000;
 
 const pages = await openPages(LOGIN_PAGES);
 const server = await startServer({ pages, env: { BERTH_DISCONNECT_GRACE: '0' } });
@@ -42,8 +42,8 @@ test('twenty consecutive sessions with one context keep all data of two sites', 
 
 test('a SIGKILL at a random time loses at most the latest cookies and the storage of the killed session', async () => {
   const { id } = await createContext(server);
-  const first = await server.createSession(persistentBody(id));
-  await runOnPage(first.connectUrl, page => leaveMarks(page, secure, 'whole'));
+  const firstSession = await server.createSession(persistentBody(id));
+  await runOnPage(firstSession.connectUrl, page => leaveMarks(page, secure, 'whole'));
   await waitForVersion(server, id, 1);
   let lastCookie = 'whole';
   for (let round = 1; round <= 10; round++) {
@@ -56,7 +56,7 @@ test('a SIGKILL at a random time loses at most the latest cookies and the storag
       assert.equal(sessionCookie, lastCookie, `round ${round}`);
       await leaveMarks(page, secure, `k${round}`);
     });
-    const waitMs = Math.random() * KILL_MS_MAX;
+    const waitMs = Math.random() * KILL_DELAY_MS_MAX;
     await new Promise(resolve => setTimeout(resolve, waitMs));
     killBox(server.dataDir, session.id);
     assert.equal((await server.waitUntilEnded(session.id)).endReason, 'crashed');

@@ -4,11 +4,11 @@ import { test } from 'node:test';
 import Browserbase from '@browserbasehq/sdk';
 import type { Context, StorageState } from '../../contract/contexts.ts';
 import {
-  contextEventsOf,
   createContext,
+  listContextEvents,
+  listVersions,
   persistentBody,
   readContext,
-  versionsOf,
   waitForContextEvent,
   waitForVersion,
 } from '../harness/contexts.ts';
@@ -74,13 +74,13 @@ test('a session restores all kinds of storage that the previous session saved', 
   assert.equal(context.lastSessionId, session.id);
   assert.ok(context.sizeBytes > 10_000);
   await waitForContextEvent(server, session.id, 'context.saved');
-  const told = (await contextEventsOf(server, session.id)).map(({ type, detail }) => [type, detail.version]);
+  const told = (await listContextEvents(server, session.id)).map(({ type, detail }) => [type, detail.version]);
   assert.deepEqual(told, [
     ['context.restored', 1],
     ['context.saved', 2],
   ]);
   assert.deepEqual(
-    (await contextEventsOf(server, firstSessionId)).map(({ type }) => type),
+    (await listContextEvents(server, firstSessionId)).map(({ type }) => type),
     ['context.saved'],
   );
 });
@@ -91,7 +91,7 @@ test('a session without `persist` does not save its context', async () => {
   await runOnPage(session.connectUrl, page => leaveMarks(page, plain, 'gone'));
   await server.waitUntilEnded(session.id);
   assert.equal((await readContext(server, id)).version, 0);
-  assert.deepEqual(await contextEventsOf(server, session.id), []);
+  assert.deepEqual(await listContextEvents(server, session.id), []);
 });
 
 test('a release request returns before the context is saved', async () => {
@@ -100,8 +100,8 @@ test('a release request returns before the context is saved', async () => {
   await runOnPage(session.connectUrl, page => leaveMarks(page, plain, 'kept'));
   const releasedSession = await server.release(session.id);
   assert.equal(releasedSession.status, 'COMPLETED');
-  const saved = await waitForContextEvent(server, session.id, 'context.saved');
-  assert.ok(saved.time > (releasedSession.endedAt ?? ''), 'the context is saved after the end of the session');
+  const savedEvent = await waitForContextEvent(server, session.id, 'context.saved');
+  assert.ok(savedEvent.time > (releasedSession.endedAt ?? ''), 'the context is saved after the end of the session');
 });
 
 test('if two concurrent sessions save a context, the last save becomes current, and the other session gets a context.overtaken event', async () => {
@@ -114,7 +114,7 @@ test('if two concurrent sessions save a context, the last save becomes current, 
   await waitForVersion(server, id, 1);
   await runOnPage(b.connectUrl, page => leaveMarks(page, plain, 'b'));
   await waitForVersion(server, id, 2);
-  const versions = await versionsOf(server, id);
+  const versions = await listVersions(server, id);
   assert.deepEqual(
     versions.map(({ version, sessionId, current, source }) => ({ version, sessionId, current, source })),
     [
@@ -123,23 +123,23 @@ test('if two concurrent sessions save a context, the last save becomes current, 
     ],
   );
   assert.ok(versions[1]?.expiresAt);
-  const overtaken = await waitForContextEvent(server, a.id, 'context.overtaken');
-  assert.deepEqual(overtaken.detail, { contextId: id, version: 1, by: b.id, byVersion: 2 });
+  const overtakenEvent = await waitForContextEvent(server, a.id, 'context.overtaken');
+  assert.deepEqual(overtakenEvent.detail, { contextId: id, version: 1, by: b.id, byVersion: 2 });
   assert.equal((await waitForContextEvent(server, b.id, 'context.saved')).detail.overtook, 1);
 });
 
 test('only one session at a time can use a context exclusively, but other sessions can still save to the context', async () => {
   const { id } = await createContext(server);
   const exclusiveBody = { browserSettings: { context: { id, persist: true, exclusive: true } } };
-  const holder = await server.createSession({ keepAlive: true, ...exclusiveBody });
+  const exclusiveSession = await server.createSession({ keepAlive: true, ...exclusiveBody });
   const refusal = await server.api('POST', '/v1/browsers/sessions', { body: exclusiveBody });
   assert.equal(refusal.status, 409);
   assert.equal(refusal.body.code, 'context_in_use');
-  assert.equal(refusal.body.details?.sessionId, holder.id);
+  assert.equal(refusal.body.details?.sessionId, exclusiveSession.id);
   assert.equal(refusal.headers['x-should-retry'], 'false');
   const otherSession = await server.createSession(persistentBody(id));
   await server.release(otherSession.id);
-  await server.release(holder.id);
+  await server.release(exclusiveSession.id);
   const next = await server.createSession(exclusiveBody);
   await server.release(next.id);
 });
@@ -206,9 +206,9 @@ test("a context can import and export Playwright's storage state", async () => {
     ['persistent', 'imported', true],
     ['session', 'imported', false],
   ]);
-  const stored = exportResponse.body.origins.find(({ origin }) => origin === plain)?.localStorage;
+  const storedItems = exportResponse.body.origins.find(({ origin }) => origin === plain)?.localStorage;
   assert.deepEqual(
-    new Map(stored?.map(({ name, value }) => [name, value])),
+    new Map(storedItems?.map(({ name, value }) => [name, value])),
     new Map([
       ['mark', 'imported'],
       ['日本', 'ü🚢'],
@@ -244,17 +244,17 @@ test('context names are unique regardless of case, and can be reused after the c
 });
 
 test('contexts are listed in pages', async () => {
-  const made = [await createContext(server), await createContext(server)];
+  const createdContexts = [await createContext(server), await createContext(server)];
   const firstResponse = await server.api<Context[]>('GET', `${CONTEXTS}?limit=1`);
   assert.deepEqual(
     firstResponse.body.map(({ id }) => id),
-    [made[1]?.id],
+    [createdContexts[1]?.id],
   );
   const secondResponse = await server.api<Context[]>(
     'GET',
     `${CONTEXTS}?limit=1&before=${firstResponse.headers['x-next-before']}`,
   );
-  assert.equal(secondResponse.body[0]?.id, made[0]?.id);
+  assert.equal(secondResponse.body[0]?.id, createdContexts[0]?.id);
 });
 
 test('the official client creates, reads and deletes contexts', async () => {
@@ -289,8 +289,8 @@ test('context requests without a key get 401, and those with a key of another ap
   }
   assert.deepEqual((await server.api<Context[]>('GET', CONTEXTS, { key: otherKey })).body, []);
   for (const context of [id, UNKNOWN_ID]) {
-    const create = { body: { contextId: context }, key: context === id ? otherKey : server.key };
-    const refusal = await server.api('POST', '/v1/browsers/sessions', create);
+    const createOptions = { body: { contextId: context }, key: context === id ? otherKey : server.key };
+    const refusal = await server.api('POST', '/v1/browsers/sessions', createOptions);
     assert.equal(refusal.status, 400);
     assert.equal(refusal.body.code, 'unknown_context');
   }

@@ -19,18 +19,26 @@ await liftLimits(server);
 const owner = await Owner.open(server);
 const { key } = await issueAgentKey(server, { grants: [{ operationId: 'orders.cancel' }] });
 const hosts = [upstream.host];
-const apiKey = (text: string, more: object = {}) => ({ type: 'api_key', value: { key: text }, hosts, ...more });
+const apiKeyCredential = (text: string, more: object = {}) => ({
+  type: 'api_key',
+  value: { key: text },
+  hosts,
+  ...more,
+});
 const boundOperation = (auth: object, more: object = {}) =>
   cancelOrderOperation(upstream, { binding: { auth, ...more } });
-let calls = 0;
+let callCount = 0;
 const call = (orderId: string) => {
-  calls += 1;
-  return invoke(server, key, 'orders.cancel', { orderId }, { headers: { 'idempotency-key': `call ${calls}` } });
+  callCount += 1;
+  return invoke(server, key, 'orders.cancel', { orderId }, { headers: { 'idempotency-key': `call ${callCount}` } });
 };
-const receivedHeaders = (orderId: string) => upstream.receivedRequests(`/orders/${orderId}/`).at(-1)?.headers;
+const receivedHeadersOf = (orderId: string) => upstream.receivedRequests(`/orders/${orderId}/`).at(-1)?.headers;
 
 test('a credential can be written, and is returned without its value', async () => {
-  const writeResponse = await owner.writeCredential('shop-api', apiKey('first-key-of-the-shop', { label: 'Shop' }));
+  const writeResponse = await owner.writeCredential(
+    'shop-api',
+    apiKeyCredential('first-key-of-the-shop', { label: 'Shop' }),
+  );
   assert.equal(writeResponse.status, 201, writeResponse.text);
   assert.deepEqual(
     [writeResponse.body.version, writeResponse.body.revision, writeResponse.headers.etag],
@@ -66,7 +74,7 @@ test('an invalid credential is refused, and the error names the field but does n
     [{ type: 'login', value: { username: value, password: value } }, 'origins'],
     [{ type: 'login', value: { username: value, password: value }, origins: ['shop.example'] }, 'origins[0]'],
     [{ type: 'api_key', value: { key: value, keys: value }, hosts }, 'value.keys', 'unknown_field'],
-    [apiKey(value, { expiresAt: '2020-01-01T00:00:00.000Z' }), 'expiresAt'],
+    [apiKeyCredential(value, { expiresAt: '2020-01-01T00:00:00.000Z' }), 'expiresAt'],
   ];
   for (const [body, path, code = 'invalid_request'] of cases) {
     const refusal = await owner.writeCredential('wrong', body);
@@ -117,17 +125,17 @@ test('each type of credential can be stored, and equal values have equal fingerp
 test('operations send a credential in the configured form, and cannot use a form that does not match the credential type', async () => {
   await owner.publish('orders.cancel', boundOperation({ credentialId: 'shop-api', as: 'bearer' }));
   assert.equal((await call('bearer')).body.status, 'succeeded');
-  assert.equal(receivedHeaders('bearer')?.authorization, 'Bearer first-key-of-the-shop');
+  assert.equal(receivedHeadersOf('bearer')?.authorization, 'Bearer first-key-of-the-shop');
   await owner.publish('orders.cancel', boundOperation({ credentialId: 'shop-api', as: 'header', header: 'X-Api-Key' }));
   await call('header');
-  assert.equal(receivedHeaders('header')?.['x-api-key'], 'first-key-of-the-shop');
+  assert.equal(receivedHeadersOf('header')?.['x-api-key'], 'first-key-of-the-shop');
   for (const [id, pair] of [
     ['one', 'me:p4ssw0rd'],
     ['three', 'me:s3cret-of-me'],
   ] as const) {
     await owner.publish('orders.cancel', boundOperation({ credentialId: id, as: 'basic' }));
     await call(id);
-    assert.equal(receivedHeaders(id)?.authorization, `Basic ${Buffer.from(pair).toString('base64')}`);
+    assert.equal(receivedHeadersOf(id)?.authorization, `Basic ${Buffer.from(pair).toString('base64')}`);
   }
   for (const auth of [
     { credentialId: 'one', as: 'bearer' },
@@ -156,9 +164,12 @@ test('a call that is running during a rotation uses the old value, and the next 
     () => heldResponses.length,
     length => length === 1,
   );
-  assert.equal((await owner.writeCredential('shop-api', apiKey('second-key-of-the-shop'))).status, 428);
-  assert.equal((await owner.writeCredential('shop-api', apiKey('second-key-of-the-shop'), '"9"')).status, 412);
-  const rotationResponse = await owner.writeCredential('shop-api', apiKey('second-key-of-the-shop'), '"1"');
+  assert.equal((await owner.writeCredential('shop-api', apiKeyCredential('second-key-of-the-shop'))).status, 428);
+  assert.equal(
+    (await owner.writeCredential('shop-api', apiKeyCredential('second-key-of-the-shop'), '"9"')).status,
+    412,
+  );
+  const rotationResponse = await owner.writeCredential('shop-api', apiKeyCredential('second-key-of-the-shop'), '"1"');
   assert.deepEqual(
     [rotationResponse.status, rotationResponse.body.version, rotationResponse.body.revision],
     [200, 2, 2],
@@ -168,8 +179,8 @@ test('a call that is running during a rotation uses the old value, and the next 
   await call('after');
   heldResponses[0]?.();
   assert.equal((await runningCall).body.status, 'succeeded');
-  assert.equal(receivedHeaders('held')?.authorization, 'Bearer first-key-of-the-shop');
-  assert.equal(receivedHeaders('after')?.authorization, 'Bearer second-key-of-the-shop');
+  assert.equal(receivedHeadersOf('held')?.authorization, 'Bearer first-key-of-the-shop');
+  assert.equal(receivedHeadersOf('after')?.authorization, 'Bearer second-key-of-the-shop');
 });
 
 test('the previous value of a credential can be restored for a day, and is then deleted', async () => {
@@ -180,7 +191,7 @@ test('the previous value of a credential can be restored for a day, and is then 
     rollbackResponse.text,
   );
   await call('back');
-  assert.equal(receivedHeaders('back')?.authorization, 'Bearer first-key-of-the-shop');
+  assert.equal(receivedHeadersOf('back')?.authorization, 'Bearer first-key-of-the-shop');
   await server.advance(25 * HOUR_MS);
   const readVersions = () =>
     queryRows(
@@ -219,7 +230,7 @@ test('a credential of a published operation can be deleted only by force, and ca
     await queryRows(server, `select version from stored_credential_versions where credential_id = 'shop-api'`),
     [],
   );
-  const writeResponse = await owner.writeCredential('shop-api', apiKey('third-key-of-the-shop'));
+  const writeResponse = await owner.writeCredential('shop-api', apiKeyCredential('third-key-of-the-shop'));
   assert.deepEqual([writeResponse.status, writeResponse.body.version], [201, 4], writeResponse.text);
   assert.equal((await call('again')).body.status, 'succeeded');
 });
@@ -227,7 +238,7 @@ test('a credential of a published operation can be deleted only by force, and ca
 test('a call with an expired credential is refused', async () => {
   const expiresAt = new Date(server.now().getTime() + HOUR_MS).toISOString();
   assert.equal(
-    (await owner.writeCredential('shop-api', apiKey('fourth-key-of-the-shop', { expiresAt }), '*')).status,
+    (await owner.writeCredential('shop-api', apiKeyCredential('fourth-key-of-the-shop', { expiresAt }), '*')).status,
     200,
   );
   assert.equal((await call('early')).body.status, 'succeeded');

@@ -18,11 +18,11 @@ const RATE = 1000;
  * browser.
  */
 const HOLD = 90 * RATE;
-const SLOW_MS = 30_000;
+const SLOW_DELAY_MS = 30_000;
 
 const pages = await openPages({
   '/plain': '<!doctype html><title>Plain</title>',
-  '/slow': (_, response) => void setTimeout(() => response.end('<!doctype html><title>Slow</title>'), SLOW_MS),
+  '/slow': (_, response) => void setTimeout(() => response.end('<!doctype html><title>Slow</title>'), SLOW_DELAY_MS),
   '/missing': (_, response) => void response.writeHead(404, { 'content-type': 'text/html' }).end('<title>No</title>'),
 });
 const server = await startServer({
@@ -36,7 +36,7 @@ const { id: keyId, key } = await issueAgentKey(server, {
 });
 const CREDITS = `/v1/applications/${server.applicationId}/credits`;
 const input = { url: `${pages.url}/plain`, as: 'text' };
-const slow = { url: `${pages.url}/slow`, as: 'text' };
+const slowInput = { url: `${pages.url}/slow`, as: 'text' };
 
 const readCredits = async (): Promise<Credits> => (await server.api<Credits>('GET', CREDITS, { key: token })).body;
 
@@ -63,7 +63,7 @@ test('only three of six concurrent calls are admitted if the credit covers three
   await grant(3 * HOLD - (await readCredits()).available);
   const headers = { prefer: 'respond-async' };
   const responses = await Promise.all(
-    Array.from({ length: 6 }, () => invoke(server, key, 'browser.content', slow, { headers })),
+    Array.from({ length: 6 }, () => invoke(server, key, 'browser.content', slowInput, { headers })),
   );
   const statuses = responses.map(({ status }) => status).sort();
   assert.deepEqual(statuses, [202, 202, 202, 402, 402, 402]);
@@ -87,8 +87,8 @@ test('a successful call captures the cost of its browser seconds, and its receip
   assert.equal(cost.captured, cost.meters.browserSeconds * RATE);
   const keys = (await server.api<Parameters<typeof verifyReceipt>[1]['keys']>('GET', '/.well-known/jwks.json')).body;
   assert.deepEqual(Object(verifyReceipt(receipt, { keys }).berth).cost, cost);
-  const after = await eventually('the session to hold nothing', readCredits, ({ reserved }) => reserved === 0);
-  assert.equal(creditsBefore.balance - after.balance, cost.captured, 'the session is not charged in addition');
+  const creditsAfter = await eventually('the session to hold nothing', readCredits, ({ reserved }) => reserved === 0);
+  assert.equal(creditsBefore.balance - creditsAfter.balance, cost.captured, 'the session is not charged in addition');
 });
 
 test('a call that fails after it has started is charged for its metered usage', async () => {
@@ -109,7 +109,9 @@ test('a call in an existing session holds no credit, because the session itself 
 });
 
 test('maxCost limits the hold, and a call that reaches maxCost fails with cost_limit and costs no more than maxCost', async () => {
-  const { body, text } = await invoke(server, key, 'browser.content', slow, { extraFields: { maxCost: 2 * RATE } });
+  const { body, text } = await invoke(server, key, 'browser.content', slowInput, {
+    extraFields: { maxCost: 2 * RATE },
+  });
   assert.equal(body.status, 'failed', text);
   assert.equal(body.error?.code, 'cost_limit');
   assert.deepEqual([body.cost.reserved, body.cost.captured], [2 * RATE, 2 * RATE]);
@@ -159,7 +161,7 @@ test('a call that was running when the server was killed is restarted with its o
   await grant(1_000_000);
   const creditsBefore = await readCredits();
   const hits = pages.hits('/slow');
-  const { status, body, text } = await invoke(server, key, 'browser.content', slow, {
+  const { status, body, text } = await invoke(server, key, 'browser.content', slowInput, {
     headers: { prefer: 'respond-async' },
   });
   assert.equal(status, 202, text);
@@ -170,9 +172,9 @@ test('a call that was running when the server was killed is restarted with its o
   const read = async (): Promise<Invocation> => (await server.api<Invocation>('GET', path, { key })).body;
   await eventually('the invocation to run again', read, ({ attempts }) => attempts === 2);
   await server.api('POST', `${path}/cancel`, { key });
-  const ended = await eventually('the invocation to end', read, ({ endedAt }) => endedAt !== undefined);
-  const after = await eventually('all holds to be released', readCredits, ({ reserved }) => reserved === 0);
-  assert.equal(creditsBefore.available - after.available, ended.cost.captured);
+  const endedInvocation = await eventually('the invocation to end', read, ({ endedAt }) => endedAt !== undefined);
+  const creditsAfter = await eventually('all holds to be released', readCredits, ({ reserved }) => reserved === 0);
+  assert.equal(creditsBefore.available - creditsAfter.available, endedInvocation.cost.captured);
 });
 
 test('usage by operation and usage by key list calls, seconds and cost', async () => {
@@ -181,6 +183,6 @@ test('usage by operation and usage by key list calls, seconds and cost', async (
   const [operation] = await read('operation');
   assert.equal(operation?.of, 'browser.content');
   assert.ok(operation.calls > 3 && operation.cost > 0 && operation.browserSeconds > 0 && operation.egressBytes > 0);
-  const ofKey = (await read('key')).find(({ of }) => of === keyId);
-  assert.ok(ofKey && ofKey.calls === operation.calls && ofKey.cost >= operation.cost);
+  const usageOfKey = (await read('key')).find(({ of }) => of === keyId);
+  assert.ok(usageOfKey && usageOfKey.calls === operation.calls && usageOfKey.cost >= operation.cost);
 });

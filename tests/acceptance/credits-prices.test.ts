@@ -21,23 +21,23 @@ const PRICE = 700;
  */
 const HOLD = 90 * RATE;
 
-const SLOW_MS = 30_000;
+const SLOW_DELAY_MS = 30_000;
 const pages = await openPages({
   '/plain': '<!doctype html><title>Plain</title>',
-  '/slow': (_, response) => void setTimeout(() => response.end('<!doctype html><title>Slow</title>'), SLOW_MS),
+  '/slow': (_, response) => void setTimeout(() => response.end('<!doctype html><title>Slow</title>'), SLOW_DELAY_MS),
   '/missing': (_, response) => void response.writeHead(404, { 'content-type': 'text/html' }).end('<title>No</title>'),
 });
 const upstream = await openUpstream();
 const closedUpstream = await openUpstream();
 closedUpstream.close();
 const hosts = [upstream.host, closedUpstream.host, new URL(pages.url).host];
-const addresses = hosts.map(host => host.replace(':', '/32:')).join(',');
+const allowedAddresses = hosts.map(host => host.replace(':', '/32:')).join(',');
 const server = await startServer({
   pages,
   env: {
     BERTH_RATE_BROWSER_SECOND: String(RATE),
     BERTH_SLOTS: '3',
-    BERTH_EGRESS_ALLOW: addresses,
+    BERTH_EGRESS_ALLOW: allowedAddresses,
     BERTH_ENGINE: LIGHT_ENGINE,
   },
 });
@@ -50,16 +50,22 @@ const { key } = await issueAgentKey(server, {
 });
 const CREDITS = `/v1/applications/${server.applicationId}/credits`;
 const readCredits = async (): Promise<Credits> => (await server.api<Credits>('GET', CREDITS, { key: token })).body;
-const granted = await server.operate('credits', 'grant', '-', '10', '--reason', 'for the test');
-assert.equal(granted.code, 0, granted.stderr);
+const grantResult = await server.operate('credits', 'grant', '-', '10', '--reason', 'for the test');
+assert.equal(grantResult.code, 0, grantResult.stderr);
 const overlayResponse = await owner.configure('browser.content', { price: { microCredits: PRICE } }, '*');
 assert.equal(overlayResponse.status, 200, overlayResponse.text);
 
 const input = { url: `${pages.url}/plain`, as: 'text' };
-let calls = 0;
+let callCount = 0;
 const callOrder = (id: string, orderId: string, more: object = {}) => {
-  calls += 1;
-  return invoke(server, key, id, { orderId }, { headers: { 'idempotency-key': `call ${calls}` }, extraFields: more });
+  callCount += 1;
+  return invoke(
+    server,
+    key,
+    id,
+    { orderId },
+    { headers: { 'idempotency-key': `call ${callCount}` }, extraFields: more },
+  );
 };
 const priceSettings = { price: { microCredits: PRICE } };
 await owner.publish('orders.cancel', cancelOrderOperation(upstream, priceSettings));
@@ -79,8 +85,8 @@ test('a successful call of a built-in operation captures its price and its meter
   assert.equal(body.status, 'succeeded', text);
   assert.equal(body.cost.reserved, HOLD + PRICE);
   assert.equal(body.cost.captured, body.cost.meters.browserSeconds * RATE + PRICE);
-  const after = await waitForRelease();
-  assert.equal(creditsBefore.balance - after.balance, body.cost.captured);
+  const creditsAfter = await waitForRelease();
+  assert.equal(creditsBefore.balance - creditsAfter.balance, body.cost.captured);
 });
 
 test('a failed call of a built-in operation captures its metered usage, but not its price', async () => {
@@ -100,8 +106,8 @@ test('a call in an existing session holds and captures only its price', async ()
 });
 
 test('maxCost limits the sum of price and metered usage, and a maxCost that does not cover the price and one second is refused', async () => {
-  const slow = { url: `${pages.url}/slow` };
-  const { body, text } = await invoke(server, key, 'browser.content', slow, {
+  const slowInput = { url: `${pages.url}/slow` };
+  const { body, text } = await invoke(server, key, 'browser.content', slowInput, {
     extraFields: { maxCost: 2 * RATE + PRICE },
   });
   assert.equal(body.error?.code, 'cost_limit', text);
@@ -139,8 +145,8 @@ test('the daily cost limit of a key counts the holds of running calls and the ac
   const { body } = await server.api<AgentOperationList>('GET', agentPath(server, 'operations'), {
     key: limitedKey.key,
   });
-  const remaining = body.data.map(({ id, grant }) => [id, grant.remainingCostToday]);
-  assert.deepEqual(remaining, [
+  const remainingCosts = body.data.map(({ id, grant }) => [id, grant.remainingCostToday]);
+  assert.deepEqual(remainingCosts, [
     ['browser.content', remainingCost],
     ['orders.read', PRICE - 1],
   ]);
@@ -152,8 +158,8 @@ test('the daily cost limit of a key counts the holds of running calls and the ac
 });
 
 test('a call is charged the price at the time of its admission', async () => {
-  const slow = { url: `${pages.url}/slow`, timeoutMs: 3000, acceptStatus: [] };
-  const runningCall = invoke(server, key, 'browser.content', slow);
+  const slowInput = { url: `${pages.url}/slow`, timeoutMs: 3000, acceptStatus: [] };
+  const runningCall = invoke(server, key, 'browser.content', slowInput);
   await eventually('the price to be held', readCredits, ({ reserved }) => reserved > 0);
   const priceResponse = await owner.configure('browser.content', { price: { microCredits: 5 * PRICE } }, '*');
   assert.equal(priceResponse.status, 200, priceResponse.text);
@@ -175,8 +181,8 @@ for (const [what, id, orderId, status, captured] of [
     const { body, text } = await callOrder(id, orderId);
     assert.equal(body.status, status, text);
     assert.deepEqual([body.cost.reserved, body.cost.captured], [PRICE, captured]);
-    const after = await readCredits();
-    assert.deepEqual([creditsBefore.balance - after.balance, after.reserved], [captured, 0]);
+    const creditsAfter = await readCredits();
+    assert.deepEqual([creditsBefore.balance - creditsAfter.balance, creditsAfter.reserved], [captured, 0]);
     const { body: entries } = await server.api<CreditEntryPage>('GET', `${CREDITS}/entries?limit=2`, { key: token });
     assert.deepEqual(
       entries.data.map(({ type }) => type),
@@ -205,9 +211,12 @@ test('the price of a write whose effect is unknown stays held', async () => {
   const creditsBefore = await readCredits();
   const { body, text } = await callOrder('orders.cancel', 'broken');
   assert.deepEqual([body.status, body.cost.captured], ['ambiguous', 0], text);
-  const after = await readCredits();
-  assert.deepEqual([after.reserved - creditsBefore.reserved, after.balance], [PRICE, creditsBefore.balance]);
-  const held = after.reservations.find(({ purpose }) => purpose.id === body.id);
+  const creditsAfter = await readCredits();
+  assert.deepEqual(
+    [creditsAfter.reserved - creditsBefore.reserved, creditsAfter.balance],
+    [PRICE, creditsBefore.balance],
+  );
+  const held = creditsAfter.reservations.find(({ purpose }) => purpose.id === body.id);
   const days = (Date.parse(held?.expiresAt ?? '') - Date.parse(body.endedAt ?? '')) / 86_400_000;
   assert.equal(Math.round(days), 30);
 });

@@ -11,7 +11,7 @@ import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { killBox } from '../harness/kill-box.ts';
 import { createOwnerToken } from '../harness/limits.ts';
 import { registerOtherPerson } from '../harness/other-person.ts';
-import { BIG_BYTES, openPages } from '../harness/pages.ts';
+import { BIG_FILE_BYTES, openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { listEvents } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
@@ -117,7 +117,7 @@ test('each minute, the usage of a session including its network traffic is captu
   const endedSession = await server.read(id);
   const seconds = secondsOf(endedSession);
   const bytes = (endedSession.usage?.bytesReceived ?? 0) + (endedSession.usage?.bytesSent ?? 0);
-  assert.ok(bytes > BIG_BYTES);
+  assert.ok(bytes > BIG_FILE_BYTES);
   const trafficCost = Math.ceil((bytes * RATE_MEGABYTE) / 1_000_000);
   assert.equal(balanceBefore - (await readCredits()).balance, seconds * RATE + trafficCost);
 });
@@ -201,8 +201,8 @@ test('credit entries, usage and the command line show the same amounts', async (
     const sum = Object.values(legs).reduce((all, leg) => all + leg, 0);
     assert.equal(sum, 0);
   }
-  const captured = entries.data.reduce((sum, { legs }) => sum + legs.revenue, 0);
-  assert.equal(captured, (await readCredits()).thisApplication.capturedThisMonth);
+  const capturedCredit = entries.data.reduce((sum, { legs }) => sum + legs.revenue, 0);
+  assert.equal(capturedCredit, (await readCredits()).thisApplication.capturedThisMonth);
   const { body: holds } = await server.api<CreditEntryPage>('GET', `${CREDITS}/entries?type=hold&limit=2`, {
     key: token,
   });
@@ -214,18 +214,18 @@ test('credit entries, usage and the command line show the same amounts', async (
   for (const by of ['day', 'key'] as const) {
     const { body, text } = await server.api<CreditUsage>('GET', `${CREDITS}/usage?by=${by}`, { key: token });
     const cost = body.data.reduce((sum, row) => sum + row.cost, 0);
-    assert.equal(cost, captured, text);
+    assert.equal(cost, capturedCredit, text);
     assert.ok(
-      body.data.some(({ browserSeconds, egressBytes }) => browserSeconds > 0 && egressBytes > BIG_BYTES),
+      body.data.some(({ browserSeconds, egressBytes }) => browserSeconds > 0 && egressBytes > BIG_FILE_BYTES),
       text,
     );
   }
   const { stdout } = await server.operate('credits', 'show', '--json');
-  const shown = JSON.parse(stdout);
-  assert.equal(shown.available, (await readCredits()).available);
+  const shownCredits = JSON.parse(stdout);
+  assert.equal(shownCredits.available, (await readCredits()).available);
   const { stdout: audit } = await server.operate('audit', 'list', '--json');
-  const granted = JSON.parse(audit).find(({ action }: { action: string }) => action === 'credit.granted');
-  assert.deepEqual(granted.details, { amount: 5_000_000, reason: 'for the test' });
+  const grantEntry = JSON.parse(audit).find(({ action }: { action: string }) => action === 'credit.granted');
+  assert.deepEqual(grantEntry.details, { amount: 5_000_000, reason: 'for the test' });
 });
 
 test('members of an application can read its credit, but other people and agent keys cannot', async () => {

@@ -6,7 +6,7 @@ import { type Browser, chromium } from 'playwright-core';
 import type { ErrorBody } from '../../contract/common.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { createOwnerToken, readLimits, setLimits } from '../harness/limits.ts';
-import { BIG_BYTES, openPages } from '../harness/pages.ts';
+import { BIG_FILE_BYTES, openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { waitForSessionEvent } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
@@ -41,23 +41,23 @@ async function download(session: CreatedSession): Promise<void> {
 test('the bytes of a session are counted toward the daily limit, and the count is kept when the server is killed', async () => {
   const session = await server.createSession({ keepAlive: true });
   await download(session);
-  const bytesBefore = await waitForCountedBytes(BIG_BYTES);
+  const bytesBefore = await waitForCountedBytes(BIG_FILE_BYTES);
   await server.restart('SIGKILL');
   assert.ok((await readUsedBytes()) >= bytesBefore);
   await download(session);
-  const both = await waitForCountedBytes(bytesBefore + BIG_BYTES);
+  const both = await waitForCountedBytes(bytesBefore + BIG_FILE_BYTES);
   await server.release(session.id);
-  assert.ok(both < 3 * BIG_BYTES, `${both} bytes`);
+  assert.ok(both < 3 * BIG_FILE_BYTES, `${both} bytes`);
 });
 
 test('when an application has used up its daily bytes, its sessions end, and creates are refused until the next day', async () => {
-  const first = await server.createSession({ keepAlive: true });
-  const second = await server.createSession({ keepAlive: true });
-  const limit = (await readUsedBytes()) + BIG_BYTES / 2;
+  const firstSession = await server.createSession({ keepAlive: true });
+  const secondSession = await server.createSession({ keepAlive: true });
+  const limit = (await readUsedBytes()) + BIG_FILE_BYTES / 2;
   await setLimits(server, token, { egressBytesPerDay: limit });
-  await download(first);
+  await download(firstSession);
   await waitForCountedBytes(limit);
-  for (const { id } of [first, second]) {
+  for (const { id } of [firstSession, secondSession]) {
     const { status, endReason } = await server.waitUntilEnded(id);
     assert.deepEqual([status, endReason], ['ERROR', 'egress_limit']);
     const [decided] = await waitForSessionEvent(server, id, 'session.end_decided');

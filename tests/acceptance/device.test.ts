@@ -15,9 +15,9 @@ import { eventually } from '../harness/until.ts';
 const server = await startServer({ clock: 'test' });
 const devices = await DeviceFixture.open(server);
 
-const REVOKE = '/v1/account/tokens/revoke';
-const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
-const INTERVAL_MS = 5_000;
+const REVOKE_PATH = '/v1/account/tokens/revoke';
+const FORM_HEADERS = { 'content-type': 'application/x-www-form-urlencoded' };
+const POLL_INTERVAL_MS = 5_000;
 const HOUR_MS = 3_600_000;
 
 const form = (fields: Record<string, string>): string => new URLSearchParams(fields).toString();
@@ -36,11 +36,13 @@ const discoverServer = (): Promise<client.Configuration> =>
 test('openid-client discovers the service, waits for the approval, and revokes its token', async () => {
   const configuration = await discoverServer();
   assert.ok(configuration.serverMetadata().device_authorization_endpoint?.startsWith(server.url));
-  const started = await client.initiateDeviceAuthorization(configuration, { scope: 'applications:read keys:write' });
-  assert.equal(started.verification_uri, `${server.url}/device`);
-  assert.equal(started.verification_uri_complete, `${server.url}/device#${started.user_code}`);
-  const tokenPoll = client.pollDeviceAuthorizationGrant(configuration, started);
-  await devices.approve(started);
+  const authorization = await client.initiateDeviceAuthorization(configuration, {
+    scope: 'applications:read keys:write',
+  });
+  assert.equal(authorization.verification_uri, `${server.url}/device`);
+  assert.equal(authorization.verification_uri_complete, `${server.url}/device#${authorization.user_code}`);
+  const tokenPoll = client.pollDeviceAuthorizationGrant(configuration, authorization);
+  await devices.approve(authorization);
   const tokens = await tokenPoll;
   assert.match(tokens.access_token, /^bdt_/);
   assert.equal(tokens.token_type, 'bearer');
@@ -53,11 +55,11 @@ test('openid-client discovers the service, waits for the approval, and revokes i
 
 test('openid-client gets an error when the request is denied', async () => {
   const configuration = await discoverServer();
-  const started = await client.initiateDeviceAuthorization(configuration, {});
-  const tokenPoll = client.pollDeviceAuthorizationGrant(configuration, started);
+  const authorization = await client.initiateDeviceAuthorization(configuration, {});
+  const tokenPoll = client.pollDeviceAuthorizationGrant(configuration, authorization);
   const pollRefusal = assert.rejects(tokenPoll, { error: 'access_denied', status: 400 });
-  await devices.read(devices.owner, started.user_code);
-  const denialResponse = await devices.decide(devices.owner, started.user_code, { decision: 'deny' });
+  await devices.read(devices.owner, authorization.user_code);
+  const denialResponse = await devices.decide(devices.owner, authorization.user_code, { decision: 'deny' });
   assert.deepEqual([denialResponse.status, denialResponse.body.status], [200, 'denied']);
   await pollRefusal;
 });
@@ -68,7 +70,7 @@ test('the start of a device authorization returns 200 for a form and 201 for JSO
   const formStartResponse = await devices.sendWithoutCredential<StartedDevice>(
     AUTHORIZATIONS,
     form({ client_id: 'my-agent' }),
-    FORM,
+    FORM_HEADERS,
   );
   assert.equal(formStartResponse.status, 200, formStartResponse.text);
   assert.equal(formStartResponse.headers['cache-control'], 'no-store');
@@ -90,17 +92,21 @@ test('the start of a device authorization returns 200 for a form and 201 for JSO
     client_id: 'my-agent',
     unknown: 'x',
   };
-  const formTokenResponse = await devices.sendWithoutCredential<CollectedToken>(DEVICE_TOKENS, form(fields), FORM);
+  const formTokenResponse = await devices.sendWithoutCredential<CollectedToken>(
+    DEVICE_TOKENS,
+    form(fields),
+    FORM_HEADERS,
+  );
   assert.equal(formTokenResponse.status, 200, formTokenResponse.text);
   assert.equal(formTokenResponse.headers['cache-control'], 'no-store');
 });
 
 test('a person who enters the code sees the program name, the requested scopes and the network address', async () => {
-  const started = await devices.start({ scope: 'keys:write audit:read', device_name: 'build-7' });
-  const typedCode = started.user_code.toLowerCase().replace('-', '%20-');
+  const authorization = await devices.start({ scope: 'keys:write audit:read', device_name: 'build-7' });
+  const typedCode = authorization.user_code.toLowerCase().replace('-', '%20-');
   const { status, body, text } = await devices.read(devices.owner, typedCode);
   assert.equal(status, 200, text);
-  assert.equal(body.id, started.id);
+  assert.equal(body.id, authorization.id);
   assert.equal(body.status, 'claimed');
   assert.deepEqual(body.client, { id: 'my-agent', verified: false });
   assert.equal(body.deviceName, 'build-7');
@@ -114,9 +120,12 @@ test('a person who enters the code sees the program name, the requested scopes a
 });
 
 test('a device login returns a developer token that is valid for eight hours and has only the scopes and applications that the person selected', async () => {
-  const started = await devices.start({ scope: 'applications:read keys:write audit:read', device_name: 'laptop' });
-  await devices.approve(started, { scopes: ['applications:read', 'keys:write'] });
-  const { access_token: token, token_id: id, scope, expires_in: expiresIn } = await devices.collectToken(started);
+  const authorization = await devices.start({
+    scope: 'applications:read keys:write audit:read',
+    device_name: 'laptop',
+  });
+  await devices.approve(authorization, { scopes: ['applications:read', 'keys:write'] });
+  const { access_token: token, token_id: id, scope, expires_in: expiresIn } = await devices.collectToken(authorization);
   assert.deepEqual([scope, expiresIn], ['applications:read keys:write', 28_800]);
   const currentResponse = await server.api<Token>('GET', '/v1/account/tokens/current', { key: token });
   assert.equal(currentResponse.body.id, id);
@@ -131,30 +140,31 @@ test('a device login returns a developer token that is valid for eight hours and
 });
 
 test('a token request returns authorization_pending before the approval, slow_down if sent too soon, and the token after the approval', async () => {
-  const started = await devices.start();
-  const firstResponse = await devices.collect(started);
+  const authorization = await devices.start();
+  const firstResponse = await devices.collect(authorization);
   assert.deepEqual(
     [firstResponse.status, firstResponse.body.error, firstResponse.body.code],
     [400, 'authorization_pending', 'authorization_pending'],
   );
   assert.equal(firstResponse.headers['x-should-retry'], 'true');
-  const secondResponse = await devices.collect(started);
+  const secondResponse = await devices.collect(authorization);
   assert.deepEqual([secondResponse.status, secondResponse.body.error], [400, 'slow_down']);
   assert.equal(secondResponse.headers['retry-after'], '10');
   assert.equal(secondResponse.body.statusCode, 400);
   assert.ok(secondResponse.body.error_description && secondResponse.body.requestId);
-  await server.advance(INTERVAL_MS);
-  assert.equal((await devices.collect(started)).body.error, 'slow_down', 'the interval is ten seconds now');
-  await server.advance(4 * INTERVAL_MS);
-  await devices.approve(started);
-  await devices.collectToken(started);
+  await server.advance(POLL_INTERVAL_MS);
+  assert.equal((await devices.collect(authorization)).body.error, 'slow_down', 'the interval is ten seconds now');
+  await server.advance(4 * POLL_INTERVAL_MS);
+  await devices.approve(authorization);
+  await devices.collectToken(authorization);
 });
 
 test('the codes of an authorization expire after ten minutes, even if the request was approved', async () => {
   const [pending, approved] = [await devices.start(), await devices.start()];
   await devices.approve(approved);
   await server.advance(601_000);
-  for (const started of [pending, approved]) assert.equal((await devices.collect(started)).body.error, 'expired_token');
+  for (const authorization of [pending, approved])
+    assert.equal((await devices.collect(authorization)).body.error, 'expired_token');
   const person = await devices.signInOwner();
   assert.equal((await devices.read(person, pending.user_code)).status, 404);
 });
@@ -162,18 +172,18 @@ test('the codes of an authorization expire after ten minutes, even if the reques
 test('a token request requires the verifier if the authorization has a code challenge', async () => {
   const verifier = client.randomPKCECodeVerifier();
   const challenge = await client.calculatePKCECodeChallenge(verifier);
-  const started = await devices.start({
+  const authorization = await devices.start({
     code_challenge: challenge,
     code_challenge_method: 'S256',
     resource: server.url,
   });
-  await devices.approve(started);
-  assert.equal((await devices.collect(started)).body.error, 'invalid_grant');
-  await devices.collectToken(started, { code_verifier: verifier });
+  await devices.approve(authorization);
+  assert.equal((await devices.collect(authorization)).body.error, 'invalid_grant');
+  await devices.collectToken(authorization, { code_verifier: verifier });
 });
 
 test('OAuth errors have the fields of RFC 6749 and the fields of other API errors', async () => {
-  const started = await devices.start();
+  const authorization = await devices.start();
   const cases: ReadonlyArray<readonly [string, string, object]> = [
     [AUTHORIZATIONS, 'invalid_scope', { client_id: 'my-agent', scope: 'openid' }],
     [AUTHORIZATIONS, 'invalid_target', { client_id: 'my-agent', resource: 'https://elsewhere.example' }],
@@ -181,11 +191,11 @@ test('OAuth errors have the fields of RFC 6749 and the fields of other API error
     [AUTHORIZATIONS, 'invalid_request', { client_id: 'my agent' }],
     [AUTHORIZATIONS, 'invalid_request', { client_id: 'my-agent', code_challenge: 'x'.repeat(43) }],
     [DEVICE_TOKENS, 'unsupported_grant_type', { grant_type: 'refresh_token', client_id: 'my-agent' }],
-    [DEVICE_TOKENS, 'invalid_client', { grant_type: DEVICE_GRANT_TYPE, device_code: started.device_code }],
+    [DEVICE_TOKENS, 'invalid_client', { grant_type: DEVICE_GRANT_TYPE, device_code: authorization.device_code }],
     [
       DEVICE_TOKENS,
       'invalid_grant',
-      { grant_type: DEVICE_GRANT_TYPE, device_code: started.device_code, client_id: 'other' },
+      { grant_type: DEVICE_GRANT_TYPE, device_code: authorization.device_code, client_id: 'other' },
     ],
     [DEVICE_TOKENS, 'invalid_grant', { grant_type: DEVICE_GRANT_TYPE, device_code: 'bdc_x', client_id: 'my-agent' }],
     [DEVICE_TOKENS, 'invalid_request', { grant_type: DEVICE_GRANT_TYPE, client_id: 'my-agent' }],
@@ -199,104 +209,104 @@ test('OAuth errors have the fields of RFC 6749 and the fields of other API error
 });
 
 test('a decision about a device authorization cannot be changed, and an approval requires a recent proof, but a denial does not', async () => {
-  const started = await devices.start();
+  const authorization = await devices.start();
   await devices.signInOwner();
   await server.advance(301_000);
   const { owner } = devices;
-  assert.equal((await devices.read(owner, started.user_code)).status, 200);
-  const stepUpRefusal = await devices.decide<ErrorBody>(owner, started.user_code, devices.approval);
+  assert.equal((await devices.read(owner, authorization.user_code)).status, 200);
+  const stepUpRefusal = await devices.decide<ErrorBody>(owner, authorization.user_code, devices.approval);
   assert.deepEqual([stepUpRefusal.status, stepUpRefusal.body.code], [401, 'insufficient_user_authentication']);
-  assert.equal((await devices.decide(owner, started.user_code, { decision: 'deny' })).status, 200);
+  assert.equal((await devices.decide(owner, authorization.user_code, { decision: 'deny' })).status, 200);
   const conflictResponse = await devices.decide<ErrorBody>(
     await devices.signInOwner(),
-    started.user_code,
+    authorization.user_code,
     devices.approval,
   );
   assert.deepEqual([conflictResponse.status, conflictResponse.body.code], [409, 'already_decided']);
-  assert.equal((await devices.collect(started)).body.error, 'access_denied');
+  assert.equal((await devices.collect(authorization)).body.error, 'access_denied');
 });
 
 test('an authorization request that nobody has read can be denied, but not approved', async () => {
-  const started = await devices.start();
+  const authorization = await devices.start();
   const owner = await devices.signInOwner();
-  const approvalRefusal = await devices.decide<ErrorBody>(owner, started.user_code, devices.approval);
+  const approvalRefusal = await devices.decide<ErrorBody>(owner, authorization.user_code, devices.approval);
   assert.deepEqual([approvalRefusal.status, approvalRefusal.body.code], [404, 'not_found']);
-  const denialResponse = await devices.decide(owner, started.user_code, { decision: 'deny' });
+  const denialResponse = await devices.decide(owner, authorization.user_code, { decision: 'deny' });
   assert.deepEqual([denialResponse.status, denialResponse.body.status], [200, 'denied']);
-  assert.equal((await devices.collect(started)).body.error, 'access_denied');
+  assert.equal((await devices.collect(authorization)).body.error, 'access_denied');
 });
 
 // ---- the state of an authorization ----------------------------------------------------------------------------------
 
-const stateOf = (started: StartedDevice, query = '') =>
-  server.api<DeviceState>('GET', `${AUTHORIZATIONS}/${started.id}${query}`, { key: started.device_code });
+const stateOf = (authorization: StartedDevice, query = '') =>
+  server.api<DeviceState>('GET', `${AUTHORIZATIONS}/${authorization.id}${query}`, { key: authorization.device_code });
 
 test('a program can wait until the state of its authorization changes', async () => {
-  const started = await devices.start();
-  const stateResponse = await stateOf(started);
+  const authorization = await devices.start();
+  const stateResponse = await stateOf(authorization);
   assert.equal(stateResponse.status, 200, stateResponse.text);
   assert.equal(stateResponse.body.status, 'pending');
   assert.ok(stateResponse.body.expiresIn > 590 && stateResponse.body.expiresIn <= 600);
-  const earlyRefusal = await stateOf(started);
+  const earlyRefusal = await stateOf(authorization);
   assert.deepEqual([earlyRefusal.status, earlyRefusal.headers['retry-after']], [429, '5']);
-  const changedState = stateOf(started, '?wait=55&since=pending');
-  assert.equal((await devices.read(await devices.signInOwner(), started.user_code)).status, 200);
+  const changedState = stateOf(authorization, '?wait=55&since=pending');
+  assert.equal((await devices.read(await devices.signInOwner(), authorization.user_code)).status, 200);
   assert.equal((await changedState).body.status, 'claimed');
-  const unchangedState = stateOf(started, '?wait=55');
+  const unchangedState = stateOf(authorization, '?wait=55');
   const ended = { is: false };
   void unchangedState.then(() => Object.assign(ended, { is: true }));
   const advanceAndCheck = () => server.advance(5_000).then(() => ended.is);
   await eventually('the wait to end', advanceAndCheck, Boolean);
   assert.equal((await unchangedState).body.status, 'claimed', 'nothing has changed until the end of the wait');
   await server.advance(600_000);
-  assert.equal((await stateOf(started, '?since=claimed&wait=55')).body.status, 'expired');
+  assert.equal((await stateOf(authorization, '?since=claimed&wait=55')).body.status, 'expired');
 });
 
 test('the row of a device authorization is removed a day after its codes expire', async () => {
-  const started = await devices.start();
+  const authorization = await devices.start();
   await server.advance(24 * HOUR_MS + 660_000);
-  const statusOf = async (): Promise<number> => (await stateOf(started)).status;
+  const statusOf = async (): Promise<number> => (await stateOf(authorization)).status;
   await server.eventuallyHourly('the row to be removed', statusOf, status => status === 401);
-  assert.equal((await devices.collect(started)).body.error, 'invalid_grant');
+  assert.equal((await devices.collect(authorization)).body.error, 'invalid_grant');
 });
 
 // ---- revocation by value, creation of an application, the audit log ---------------------------------------------------
 
 test('a token can be revoked by its value, sent as JSON or as a form, and a revocation of an unknown token returns 200', async () => {
   const owner = await createOwnerToken(server);
-  const issue = { key: owner, body: { name: 'to be revoked', scopes: ['applications:read'] } };
-  const { body } = await server.api<{ token: string }>('POST', '/v1/account/tokens', issue);
+  const issueOptions = { key: owner, body: { name: 'to be revoked', scopes: ['applications:read'] } };
+  const { body } = await server.api<{ token: string }>('POST', '/v1/account/tokens', issueOptions);
   assert.equal(await statusWith(body.token), 200);
   const revokeResponse = await devices.sendWithoutCredential(
-    REVOKE,
+    REVOKE_PATH,
     form({ token: body.token, token_type_hint: 'access_token' }),
-    FORM,
+    FORM_HEADERS,
   );
   assert.deepEqual([revokeResponse.status, revokeResponse.text], [200, '']);
   assert.equal(await statusWith(body.token), 401);
   for (const token of [body.token, 'nonsense', server.key])
-    assert.equal((await devices.sendWithoutCredential(REVOKE, { token })).status, 200);
+    assert.equal((await devices.sendWithoutCredential(REVOKE_PATH, { token })).status, 200);
   assert.equal((await server.api('GET', '/v1/browsers/sessions')).status, 200, 'agent keys are not revoked here');
-  assert.equal((await devices.sendWithoutCredential(REVOKE, {})).body.error, 'invalid_request');
+  assert.equal((await devices.sendWithoutCredential(REVOKE_PATH, {})).body.error, 'invalid_request');
 });
 
 test('the audit log records the approval of a device with the account and its human session', async () => {
   const owner = await createOwnerToken(server);
-  const started = await devices.start();
-  await devices.approve(started);
-  await devices.collectToken(started);
+  const authorization = await devices.start();
+  await devices.approve(authorization);
+  await devices.collectToken(authorization);
   const path = `/v1/applications/${server.applicationId}/audit?action=device.approved`;
   const { body } = await server.api<AuditPage>('GET', path, { key: owner });
-  const entry = body.data.find(({ target }) => target?.id === started.id);
+  const entry = body.data.find(({ target }) => target?.id === authorization.id);
   assert.equal(entry?.actor.kind, 'account');
   assert.equal(entry.via?.kind, 'human_session');
   assert.equal(entry.outcome, 'success');
 });
 
 test('a token without applications but with applications:write can create one application, and can use the new application', async () => {
-  const started = await devices.start({ scope: 'applications:read applications:write keys:write' });
-  await devices.approve(started, { applicationIds: [] });
-  const { access_token: key, application_ids: ids } = await devices.collectToken(started);
+  const authorization = await devices.start({ scope: 'applications:read applications:write keys:write' });
+  await devices.approve(authorization, { applicationIds: [] });
+  const { access_token: key, application_ids: ids } = await devices.collectToken(authorization);
   assert.deepEqual(ids, []);
   assert.equal((await server.api('GET', `/v1/applications/${server.applicationId}`, { key })).status, 404);
   const createApplication = () =>
@@ -307,9 +317,9 @@ test('a token without applications but with applications:write can create one ap
   const id = successes[0]?.body.id;
   const keys = { key, body: { name: 'first' } };
   assert.equal((await server.api('POST', `/v1/applications/${id}/agent-keys`, keys)).status, 201);
-  const listed = await server.api<ApplicationPage>('GET', '/v1/applications', { key });
+  const listResponse = await server.api<ApplicationPage>('GET', '/v1/applications', { key });
   assert.deepEqual(
-    listed.body.data.map(one => one.id),
+    listResponse.body.data.map(one => one.id),
     [id],
   );
   assert.equal((await createApplication()).status, 403);

@@ -134,15 +134,15 @@ test('the DevTools files can be cached forever, and their content security polic
   assert.equal(frontResponse.status, 200);
   assert.match(String(frontResponse.headers['cache-control']), /immutable/);
   const policy = String(frontResponse.headers['content-security-policy']);
-  const files = `${server.url}/devtools/`;
+  const filesUrl = `${server.url}/devtools/`;
   assert.deepEqual(policy.split('; '), [
     "default-src 'none'",
-    `script-src ${files}`,
-    `style-src ${files} 'unsafe-inline'`,
-    `img-src ${files} data: blob:`,
-    `font-src ${files}`,
-    `connect-src ${files} ${server.url.replace('http:', 'ws:')}/v1/browsers/live/ data:`,
-    `worker-src ${files}`,
+    `script-src ${filesUrl}`,
+    `style-src ${filesUrl} 'unsafe-inline'`,
+    `img-src ${filesUrl} data: blob:`,
+    `font-src ${filesUrl}`,
+    `connect-src ${filesUrl} ${server.url.replace('http:', 'ws:')}/v1/browsers/live/ data:`,
+    `worker-src ${filesUrl}`,
     ...["base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"],
   ]);
   const folder = location.slice(0, location.lastIndexOf('/'));
@@ -160,9 +160,9 @@ test('DevTools cannot be opened with a view-only, altered or revoked address', a
   urlWithViewToken.searchParams.set('token', new URL(view?.debuggerUrl ?? '').searchParams.get('token') ?? '');
   const alteredUrl = new URL(link);
   alteredUrl.searchParams.set('token', `${alteredUrl.searchParams.get('token')?.slice(0, -3)}abc`);
-  const elsewhere = new URL(link);
-  elsewhere.searchParams.set('page', 'F'.repeat(32));
-  for (const url of [urlWithViewToken.href, alteredUrl.href, elsewhere.href]) {
+  const unknownPageUrl = new URL(link);
+  unknownPageUrl.searchParams.set('page', 'F'.repeat(32));
+  for (const url of [urlWithViewToken.href, alteredUrl.href, unknownPageUrl.href]) {
     assert.equal((await sendRequest(url, {})).status, 403, url);
     assert.equal((await expectUpgradeRefusal(socketOf(url))).status, 403);
   }
@@ -185,10 +185,15 @@ test('the DevTools socket gives access only to its page and the frames of the pa
   const foreignChannel = await agent.attachToPage();
   const devtools = await CdpClient.connect(socketOf(link));
 
-  const frames = { autoAttach: true, waitForDebuggerOnStart: true, flatten: true, filter: [{ type: 'page' }, {}] };
-  await devtools.send('Target.setAutoAttach', frames);
-  const attached = await devtools.waitForEvent('Target.attachedToTarget');
-  assert.equal(await devtools.evaluate('document.body.innerText', String(attached.params?.sessionId)), 'inside');
+  const autoAttachOptions = {
+    autoAttach: true,
+    waitForDebuggerOnStart: true,
+    flatten: true,
+    filter: [{ type: 'page' }, {}],
+  };
+  await devtools.send('Target.setAutoAttach', autoAttachOptions);
+  const attachedEvent = await devtools.waitForEvent('Target.attachedToTarget');
+  assert.equal(await devtools.evaluate('document.body.innerText', String(attachedEvent.params?.sessionId)), 'inside');
   await devtools.send('Runtime.evaluate', { expression: "open('/next')", userGesture: true });
 
   for (const [method, params] of [
@@ -210,8 +215,8 @@ test('the DevTools socket gives access only to its page and the frames of the pa
     id => `{"id":${id},"method":"\\u0054arget.attachToTarget","params":{"targetId":"${targetId}","flatten":true}}`,
   );
   assert.match(escapedResponse.error?.message ?? '', /refused/);
-  const stolen = await devtools.ask('Runtime.evaluate', { expression: '1' }, foreignChannel);
-  assert.equal(stolen.error?.code, -32001, 'the channel of another client cannot be used');
+  const foreignChannelResponse = await devtools.ask('Runtime.evaluate', { expression: '1' }, foreignChannel);
+  assert.equal(foreignChannelResponse.error?.code, -32001, 'the channel of another client cannot be used');
   await eventually('the popup', () => page.context().pages().length === 3);
   const types = devtools.events
     .filter(({ method }) => method === 'Target.attachedToTarget')

@@ -70,8 +70,9 @@ test('the documentation site loads no resources from other servers', async () =>
 });
 
 test('the API reference lists every operation with its path', async () => {
-  const words = (await text('/docs/api')).replace(/<[^>]*>/g, '');
-  for (const { method, path } of OPERATION_IDS.map(operation)) assert.ok(words.includes(`${method} ${path}`), path);
+  const referenceText = (await text('/docs/api')).replace(/<[^>]*>/g, '');
+  for (const { method, path } of OPERATION_IDS.map(operation))
+    assert.ok(referenceText.includes(`${method} ${path}`), path);
 });
 
 test('a missing page of the documentation returns 404, with the error body for programs and a page with a link to the start page for browsers', async () => {

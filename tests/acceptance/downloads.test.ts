@@ -22,7 +22,7 @@ import { browserProcessOf } from '../harness/session-processes.ts';
 import { eventually } from '../harness/until.ts';
 import { uploadRequest } from '../harness/upload.ts';
 
-const REPORT = randomBytes(200_000);
+const REPORT_BYTES = randomBytes(200_000);
 /**
  * The number of delays that are tried: 0 ms, 1 ms, 2 ms and so on. With one of these delays, the response should arrive
  * while the client is disconnecting.
@@ -41,7 +41,7 @@ const pages = await openPages({
     '<script>blob.href = URL.createObjectURL(new Blob(["blob bytes"]))</script>',
   '/report': (_, response) => {
     const headers = { 'content-type': 'application/pdf', 'content-disposition': 'attachment; filename="report.pdf"' };
-    response.writeHead(200, headers).end(Buffer.concat([Buffer.from('%PDF-1.7\n'), REPORT]));
+    response.writeHead(200, headers).end(Buffer.concat([Buffer.from('%PDF-1.7\n'), REPORT_BYTES]));
   },
   '/late': ({ url }, response) => {
     const headers = { 'content-disposition': 'attachment; filename=late.bin' };
@@ -79,12 +79,12 @@ const pages = await openPages({
 });
 const store = await openChosenStore();
 const server = await startServer({ pages, env: { BERTH_SESSION_DOWNLOADS: '5000000', ...store?.env } });
-const PDF = Buffer.concat([Buffer.from('%PDF-1.7\n'), REPORT]);
+const PDF = Buffer.concat([Buffer.from('%PDF-1.7\n'), REPORT_BYTES]);
 
 const list = async (session: string, query = ''): Promise<DownloadPage> => {
-  const result = await server.api<DownloadPage>('GET', `/v1/browsers/downloads?sessionId=${session}${query}`);
-  assert.equal(result.status, 200, result.text);
-  return result.body;
+  const response = await server.api<DownloadPage>('GET', `/v1/browsers/downloads?sessionId=${session}${query}`);
+  assert.equal(response.status, 200, response.text);
+  return response.body;
 };
 /** Waits until at least this many downloads are listed. */
 const waitForDownloads = async (session: string, count: number, query = ''): Promise<readonly Download[]> =>
@@ -96,9 +96,9 @@ const waitForDownloads = async (session: string, count: number, query = ''): Pro
     )
   ).downloads;
 const bytesOf = async (url: string, headers: Record<string, string> = {}): Promise<Buffer> => {
-  const reply = await fetch(url, { headers });
-  assert.ok(reply.ok, `${reply.status}`);
-  return Buffer.from(await reply.arrayBuffer());
+  const response = await fetch(url, { headers });
+  assert.ok(response.ok, `${response.status}`);
+  return Buffer.from(await response.arrayBuffer());
 };
 
 async function withPage(
@@ -145,8 +145,8 @@ describe('downloads are recorded and listed', () => {
         [names, first?.filename, slow?.filename],
         [['report.pdf', 'slow.zip'], 'report.pdf', 'slow.zip'],
       );
-      const polled = await list(id, `&createdAfter=${first?.createdAt}`);
-      assert.equal(polled.total, 2, 'a caller that polls from the newest one sees the slow one');
+      const polledPage = await list(id, `&createdAfter=${first?.createdAt}`);
+      assert.equal(polledPage.total, 2, 'a caller that polls from the newest one sees the slow one');
     }));
 
   it('a download has the type that the site sent, or the type detected from its bytes', () =>
@@ -171,9 +171,9 @@ describe('downloads are recorded and listed', () => {
       await page.click('#blob');
       await page.click('#data');
       await waitForDownloads(id, 5);
-      const popup = page.context().waitForEvent('page');
+      const popupEvent = page.context().waitForEvent('page');
       await page.click('#popup');
-      await popup;
+      await popupEvent;
       await waitForDownloads(id, 6);
       const otherPage = await (await browser.newContext()).newPage();
       await otherPage.goto(`${pages.b}/files`);
@@ -379,9 +379,9 @@ describe('a download can be read and deleted', () => {
     await waitForDownloads(session.id, 2);
     // With a bucket, the object store's own link is returned once the file is stored.
     const isAvailable = (found?: Download) => found?.downloadUrl.startsWith(store?.endpoint ?? server.url) ?? false;
-    const found = await eventually('the report to be available', findReport, isAvailable);
-    assert.ok(found);
-    download = found;
+    const report = await eventually('the report to be available', findReport, isAvailable);
+    assert.ok(report);
+    download = report;
     await browser.close();
     await server.release(session.id);
   });
@@ -448,9 +448,9 @@ describe('a download can be read and deleted', () => {
   it('anyone with the link can get a download, and an altered link is refused', async () => {
     const { downloadUrl } = download;
     if (store) return assertServedByStore(downloadUrl);
-    const reply = await fetch(downloadUrl, { headers: { origin: 'https://elsewhere.test' } });
-    assert.equal(reply.headers.get('access-control-allow-origin'), '*');
-    assert.ok(Buffer.from(await reply.arrayBuffer()).equals(PDF));
+    const response = await fetch(downloadUrl, { headers: { origin: 'https://elsewhere.test' } });
+    assert.equal(response.headers.get('access-control-allow-origin'), '*');
+    assert.ok(Buffer.from(await response.arrayBuffer()).equals(PDF));
     const headResponse = await fetch(downloadUrl, { method: 'HEAD' });
     assert.deepEqual([headResponse.status, headResponse.headers.get('content-length')], [200, String(PDF.length)]);
     const partResponse = await fetch(downloadUrl, { headers: { range: 'bytes=-5' } });

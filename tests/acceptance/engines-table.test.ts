@@ -6,7 +6,7 @@ import { chromium } from 'playwright-core';
 import { ENGINES, type Engine } from '../../contract/sessions.ts';
 import { CdpClient } from '../harness/cdp.ts';
 import { PROBES } from '../harness/engine-probes.ts';
-import { engineTables, type FeatureResults, readTables, writeTables } from '../harness/engine-table.ts';
+import { type FeatureResults, readTables, renderTables, writeTables } from '../harness/engine-table.ts';
 import { LOGIN_PAGES } from '../harness/logged-in.ts';
 import { createLookPages, type Observations } from '../harness/look.ts';
 import { openPages } from '../harness/pages.ts';
@@ -34,7 +34,7 @@ const pages = await openPages({ ...LOGIN_PAGES, ...lookPages.pages });
 const server = await startServer({ pages, env: { BERTH_ENGINE: undefined } });
 
 test('the tables in docs/engines.md match the behavior of the engines', { timeout: 300_000 }, async () => {
-  const tables = engineTables(await probeFeatures(), {
+  const tables = renderTables(await probeFeatures(), {
     chromium: await look('chromium'),
     'headless-shell': await look('headless-shell'),
   });

@@ -43,13 +43,13 @@ for (const engine of ENGINES) {
   test(`${engine}: a context keeps a login from one session to the next`, async () => {
     const context = await createContext(server);
     const body = persistentBody(context.id);
-    const first = await server.createSession(on(engine, body.browserSettings));
-    await runOnPage(first.connectUrl, page => leaveMarks(page, pages.url, engine));
+    const firstSession = await server.createSession(on(engine, body.browserSettings));
+    await runOnPage(firstSession.connectUrl, page => leaveMarks(page, pages.url, engine));
     await waitForVersion(server, context.id, 1);
-    const second = await server.createSession(on(engine, body.browserSettings));
-    const found = await runOnPage(second.connectUrl, page => findMarks(page, pages.url));
-    assert.deepEqual(found, allMarks(engine));
-    await server.waitUntilEnded(second.id);
+    const secondSession = await server.createSession(on(engine, body.browserSettings));
+    const foundMarks = await runOnPage(secondSession.connectUrl, page => findMarks(page, pages.url));
+    assert.deepEqual(foundMarks, allMarks(engine));
+    await server.waitUntilEnded(secondSession.id);
   });
 }
 

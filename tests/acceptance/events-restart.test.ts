@@ -22,8 +22,8 @@ const openStream = (id: string, headers: Record<string, string> = {}): Promise<E
   });
 async function waitForDecision(id: string): Promise<unknown> {
   await server.waitUntilEnded(id);
-  const decided = (await listEvents(id)).find(({ type }) => type === 'session.end_decided');
-  return [decided?.actor.kind, decided?.detail.status, decided?.detail.reason];
+  const decidedEvent = (await listEvents(id)).find(({ type }) => type === 'session.end_decided');
+  return [decidedEvent?.actor.kind, decidedEvent?.detail.status, decidedEvent?.detail.reason];
 }
 
 test('an event stream can be continued after a server restart, and includes the adoption event', async () => {

@@ -51,8 +51,8 @@ async function waitForEnd(id: string): Promise<SessionEvent> {
 test('a session has events from its create to its release, with times, actors and details', async () => {
   const session = await server.createSession({ userMetadata: { run: 'life' } });
   const client = await CdpClient.connect(session.connectUrl);
-  const second = await CdpClient.connect(session.connectUrl);
-  await second.close();
+  const secondClient = await CdpClient.connect(session.connectUrl);
+  await secondClient.close();
   await eventually(
     'the second client to be gone',
     () => listEvents(session.id),
@@ -183,8 +183,8 @@ test('a request for events with an invalid query is refused', async () => {
 
 test('a request for the events of a session with a key of another application returns 404', async () => {
   const { id } = await server.createSession();
-  const made = await server.operate('tokens', 'create', '--name', 'events', '--json');
-  const token: string = JSON.parse(made.stdout).token;
+  const createResult = await server.operate('tokens', 'create', '--name', 'events', '--json');
+  const token: string = JSON.parse(createResult.stdout).token;
   const application = await server.api<{ id: string }>('POST', '/v1/applications', {
     key: token,
     body: { name: 'Other' },
@@ -193,9 +193,9 @@ test('a request for the events of a session with a key of another application re
     key: token,
     body: { name: 'other' },
   });
-  const foreign = { key: keyResponse.body.key };
-  assert.equal((await server.api('GET', `/v1/browsers/sessions/${id}/events`, foreign)).status, 404);
-  assert.deepEqual((await server.api<SessionEventPage>('GET', EVENTS, foreign)).body.data, []);
+  const foreignOptions = { key: keyResponse.body.key };
+  assert.equal((await server.api('GET', `/v1/browsers/sessions/${id}/events`, foreignOptions)).status, 404);
+  assert.deepEqual((await server.api<SessionEventPage>('GET', EVENTS, foreignOptions)).body.data, []);
   await server.release(id);
 });
 
@@ -219,15 +219,15 @@ test('the stream of a session sends past events and then new events, and closes 
 
 test('a reader that reconnects continues after its last event, and gets 204 after the last event of the session', async () => {
   const { id } = await server.createSession({ keepAlive: true });
-  const first = await openSessionStream(id);
-  const { id: last } = await first.waitForEvent('session.started');
-  first.cut();
+  const firstStream = await openSessionStream(id);
+  const { id: last } = await firstStream.waitForEvent('session.started');
+  firstStream.cut();
   await server.release(id);
-  const second = await openStream(`/v1/browsers/sessions/${id}/events?after=0`, { 'last-event-id': last });
-  assert.equal(await second.waitForEnd(), 'ended');
-  assert.deepEqual(second.types, ['session.release_requested', 'session.end_decided', 'session.ended']);
+  const secondStream = await openStream(`/v1/browsers/sessions/${id}/events?after=0`, { 'last-event-id': last });
+  assert.equal(await secondStream.waitForEnd(), 'ended');
+  assert.deepEqual(secondStream.types, ['session.release_requested', 'session.end_decided', 'session.ended']);
   const reconnectResponse = await server.api('GET', `/v1/browsers/sessions/${id}/events`, {
-    headers: { accept: 'text/event-stream', 'last-event-id': second.events.at(-1)?.id ?? '' },
+    headers: { accept: 'text/event-stream', 'last-event-id': secondStream.events.at(-1)?.id ?? '' },
   });
   assert.deepEqual([reconnectResponse.status, reconnectResponse.text], [204, '']);
 });
@@ -282,7 +282,7 @@ test('an application can have at most twenty streams at the same time', async ()
 });
 
 test('a stream ends when its key is revoked', async () => {
-  const made = await server.operate(
+  const createResult = await server.operate(
     'keys',
     'create',
     '--application',
@@ -291,11 +291,11 @@ test('a stream ends when its key is revoked', async () => {
     'short',
     '--json',
   );
-  assert.equal(made.code, 0, made.stderr);
-  const { key, id }: { key: string; id: string } = JSON.parse(made.stdout);
+  assert.equal(createResult.code, 0, createResult.stderr);
+  const { key, id }: { key: string; id: string } = JSON.parse(createResult.stdout);
   const stream = await openStream(EVENTS, { authorization: `Bearer ${key}` });
-  const revoked = await server.operate('keys', 'revoke', '--application', server.applicationId, id);
-  assert.equal(revoked.code, 0, revoked.stderr);
+  const revokeResult = await server.operate('keys', 'revoke', '--application', server.applicationId, id);
+  assert.equal(revokeResult.code, 0, revokeResult.stderr);
   for (let round = 0; round < 10; round++) await server.advance(2_000);
   assert.equal(await stream.waitForEnd(), 'cut');
 });

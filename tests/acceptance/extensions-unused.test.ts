@@ -22,13 +22,13 @@ const UPLOADS_AT_ONCE_MAX = 16;
 const server = await startServer({ clock: 'test', env: { BERTH_EXTENSION_DAYS: '30', BERTH_SLOTS: '2' } });
 
 async function uploadExtension(bytes: Buffer): Promise<Extension> {
-  const result = await server.api<Extension>('POST', EXTENSIONS, await uploadRequest('e.zip', bytes));
-  assert.equal(result.status, 200, result.text);
-  return result.body;
+  const uploadResponse = await server.api<Extension>('POST', EXTENSIONS, await uploadRequest('e.zip', bytes));
+  assert.equal(uploadResponse.status, 200, uploadResponse.text);
+  return uploadResponse.body;
 }
 
-const storedFiles = (): string[] => filesUnder(join(server.dataDir, 'artifacts', 'objects'));
-const isStored = ({ checksum }: Extension): boolean => storedFiles().some(path => path.endsWith(checksum));
+const listStoredFiles = (): string[] => filesUnder(join(server.dataDir, 'artifacts', 'objects'));
+const isStored = ({ checksum }: Extension): boolean => listStoredFiles().some(path => path.endsWith(checksum));
 const statusOf = async ({ id }: Extension): Promise<number> => (await server.api('GET', `${EXTENSIONS}/${id}`)).status;
 
 for (const path of ['', '/v1/browsers'])
@@ -53,7 +53,7 @@ test('identical extensions are stored in one file, which is deleted after the la
     await uploadExtension(messagingExtension('twin')),
     await uploadExtension(messagingExtension('twin')),
   ];
-  assert.equal(storedFiles().filter(path => path.endsWith(first.checksum)).length, 1);
+  assert.equal(listStoredFiles().filter(path => path.endsWith(first.checksum)).length, 1);
   await server.api('DELETE', `${EXTENSIONS}/${first.id}`);
   await server.advance(DAY_MS);
   assert.ok(isStored(second));
@@ -89,13 +89,13 @@ test('an extension and its file are deleted after the configured number of days 
 
 test('the start of a server removes partial uploads and unpacked files that a killed server left behind', async () => {
   await server.kill();
-  const left = ['incoming', 'unpacking'].map(folder => join(server.dataDir, folder, 'half'));
-  for (const path of left) {
+  const leftPaths = ['incoming', 'unpacking'].map(folder => join(server.dataDir, folder, 'half'));
+  for (const path of leftPaths) {
     mkdirSync(join(path, '..'), { recursive: true });
     writeFileSync(path, 'half');
   }
   await server.start();
-  for (const path of left) assert.equal(existsSync(path), false, path);
+  for (const path of leftPaths) assert.equal(existsSync(path), false, path);
 });
 
 test('an upload beyond the limit of concurrent uploads is refused, and is accepted after the other uploads have ended', async () => {
@@ -117,15 +117,15 @@ function startSlowUpload({ body, headers }: ApiOptions): {
   responded: Promise<number | undefined>;
 } {
   const bytes = Buffer.isBuffer(body) ? body : Buffer.alloc(0);
-  const sent = request(`${server.url}${EXTENSIONS}`, {
+  const outgoingRequest = request(`${server.url}${EXTENSIONS}`, {
     method: 'POST',
     headers: { ...headers, authorization: `Bearer ${server.key}`, 'content-length': bytes.length },
     agent: false,
   });
   const responseStatus = new Promise<number | undefined>((resolve, reject) => {
-    sent.once('response', response => resolve(response.resume().statusCode));
-    sent.once('error', reject);
+    outgoingRequest.once('response', response => resolve(response.resume().statusCode));
+    outgoingRequest.once('error', reject);
   });
-  sent.write(bytes.subarray(0, -1));
-  return { finish: () => void sent.end(bytes.subarray(-1)), responded: responseStatus };
+  outgoingRequest.write(bytes.subarray(0, -1));
+  return { finish: () => void outgoingRequest.end(bytes.subarray(-1)), responded: responseStatus };
 }

@@ -213,8 +213,8 @@ test('a create with an extension of another application, an unknown extension or
   const foreignExtension = await uploadExtension(messagingExtension('foreign'), 'f.zip', key);
   for (const verb of ['GET', 'DELETE'])
     assert.equal((await server.api(verb, `${EXTENSIONS}/${foreignExtension.id}`)).status, 404);
-  const unknown = crypto.randomUUID();
-  for (const id of [foreignExtension.id, unknown]) {
+  const unknownId = crypto.randomUUID();
+  for (const id of [foreignExtension.id, unknownId]) {
     const refusal = await server.api('POST', SESSIONS, { body: { extensionIds: [alpha.id, id] } });
     assert.deepEqual([refusal.status, refusal.body.code], [400, 'unknown_extension']);
     assert.deepEqual(refusal.body.details, { field: 'extensionIds', id });

@@ -13,7 +13,7 @@ import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 import { uploadRequest } from '../harness/upload.ts';
 
-const BYTES = randomBytes(300_000);
+const FILE_BYTES = randomBytes(300_000);
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
 const store = await startS3();
@@ -23,7 +23,7 @@ const pages = await openPages({
   '/files': '<!doctype html><title>Files</title><a id=report href=/report>report</a><input type=file id=file>',
   '/report': (_, response) => {
     const headers = { 'content-type': 'application/pdf', 'content-disposition': 'attachment; filename=report.pdf' };
-    response.writeHead(200, headers).end(BYTES);
+    response.writeHead(200, headers).end(FILE_BYTES);
   },
 });
 const { secure } = sitesOf(pages);
@@ -36,15 +36,15 @@ describe('files and contexts can be stored in a bucket', () => {
   it('a page can read an upload, and the store serves a download until the download is deleted', async () => {
     const session = await server.createSession({ keepAlive: true });
     const path = `/v1/browsers/sessions/${session.id}/uploads`;
-    const uploadResponse = await server.api<UploadResponse>('POST', path, await uploadRequest('cv.pdf', BYTES));
-    assert.equal(uploadResponse.body.checksum, sha256(BYTES));
+    const uploadResponse = await server.api<UploadResponse>('POST', path, await uploadRequest('cv.pdf', FILE_BYTES));
+    assert.equal(uploadResponse.body.checksum, sha256(FILE_BYTES));
     await runOnPage(session.connectUrl, async page => {
       await page.goto(`${pages.a}/files`);
       const client = await page.context().newCDPSession(page);
       const { root } = await client.send('DOM.getDocument');
       const { nodeId } = await client.send('DOM.querySelector', { nodeId: root.nodeId, selector: '#file' });
       await client.send('DOM.setFileInputFiles', { nodeId, files: [uploadResponse.body.filePath] });
-      assert.equal(await page.evaluate('document.querySelector("#file").files[0].size'), BYTES.length);
+      assert.equal(await page.evaluate('document.querySelector("#file").files[0].size'), FILE_BYTES.length);
       await page.click('#report');
     });
     const [download] = await eventually(
@@ -52,9 +52,9 @@ describe('files and contexts can be stored in a bucket', () => {
       () => listDownloads(session.id),
       ([one]) => one?.downloadUrl.startsWith(`${store.endpoint}/`) ?? false,
     );
-    assert.deepEqual([download?.filename, download?.checksum], ['report.pdf', sha256(BYTES)]);
+    assert.deepEqual([download?.filename, download?.checksum], ['report.pdf', sha256(FILE_BYTES)]);
     const link = String(download?.downloadUrl);
-    assert.equal(sha256(Buffer.from(await (await fetch(link)).arrayBuffer())), sha256(BYTES));
+    assert.equal(sha256(Buffer.from(await (await fetch(link)).arrayBuffer())), sha256(FILE_BYTES));
     await server.release(session.id);
     assert.equal((await server.api('DELETE', `/v1/browsers/downloads/${download?.id}`)).status, 204);
     assert.equal((await fetch(link)).status, 404);

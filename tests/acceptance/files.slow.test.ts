@@ -16,7 +16,7 @@ import { eventually } from '../harness/until.ts';
 const MIB = 1024 ** 2;
 const GIB = 1024 * MIB;
 const GROWTH_BYTES_MAX = 300 * MIB;
-const DOWNLOAD_MS = 300_000;
+const DOWNLOAD_TIMEOUT_MS = 300_000;
 const megabyte = randomBytes(MIB);
 
 const pages = await openPages({
@@ -40,15 +40,15 @@ const checksumOf = (count: number): string => {
   for (let i = 0; i < count; i++) hash.update(megabyte);
   return hash.digest('hex');
 };
-const residentBytes = (): number =>
+const readResidentBytes = (): number =>
   1024 * Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${server.pid}/status`, 'utf8'))?.[1]);
 
 /** Runs the work, and returns the largest growth of the server's memory while the work was running, in bytes. */
 async function measureGrowth(work: () => Promise<void>): Promise<number> {
-  const bytesBefore = residentBytes();
+  const bytesBefore = readResidentBytes();
   let peak = bytesBefore;
   const look = setInterval(() => {
-    peak = Math.max(peak, residentBytes());
+    peak = Math.max(peak, readResidentBytes());
   }, 50);
   await work().finally(() => clearInterval(look));
   return peak - bytesBefore;
@@ -59,7 +59,7 @@ async function sendLarge(session: string, count: number): Promise<UploadResponse
     '--b\r\ncontent-disposition: form-data; name="file"; filename="large.bin"\r\ncontent-type: application/octet-stream\r\n\r\n',
   );
   const tail = Buffer.from('\r\n--b--\r\n');
-  const sent = request(`${server.url}/v1/browsers/sessions/${session}/uploads`, {
+  const outgoingRequest = request(`${server.url}/v1/browsers/sessions/${session}/uploads`, {
     method: 'POST',
     headers: {
       authorization: `Bearer ${server.key}`,
@@ -68,23 +68,23 @@ async function sendLarge(session: string, count: number): Promise<UploadResponse
     },
   });
   const uploadResponse = new Promise<UploadResponse>((resolve, reject) => {
-    sent.once('response', response => json(response).then(body => resolve(Object(body)), reject));
-    sent.once('error', reject);
+    outgoingRequest.once('response', response => json(response).then(body => resolve(Object(body)), reject));
+    outgoingRequest.once('error', reject);
   });
   const body = async function* () {
     yield head;
     yield* megabytes(count);
     yield tail;
   };
-  await pipeline(body, sent);
+  await pipeline(body, outgoingRequest);
   return uploadResponse;
 }
 
 test('a file of 1 GiB can be uploaded and attached while the server uses little memory', async t => {
   const session = await server.createSession({ keepAlive: true });
   const growth = await measureGrowth(async () => {
-    const result = await sendLarge(session.id, 1024);
-    assert.deepEqual([result.size, result.checksum], [GIB, checksumOf(1024)]);
+    const uploadResponse = await sendLarge(session.id, 1024);
+    assert.deepEqual([uploadResponse.size, uploadResponse.checksum], [GIB, checksumOf(1024)]);
   });
   t.diagnostic(`memory grew by ${Math.round(growth / MIB)} MiB`);
   assert.ok(growth < GROWTH_BYTES_MAX, `${growth / MIB} MiB`);
@@ -118,11 +118,11 @@ test('a file of 2 GiB can be downloaded, stored and served while the server uses
       const path = `/v1/browsers/downloads?sessionId=${session.id}`;
       return (await server.api<DownloadPage>('GET', path)).body.downloads[0];
     };
-    const download = await eventually('the download', look, Boolean, DOWNLOAD_MS);
+    const download = await eventually('the download', look, Boolean, DOWNLOAD_TIMEOUT_MS);
     assert.deepEqual([download?.size, download?.checksum], [2 * GIB, checksum]);
     const hash = createHash('sha256');
-    const reply = await fetch(String(download?.downloadUrl));
-    for await (const chunk of reply.body ?? []) hash.update(chunk);
+    const response = await fetch(String(download?.downloadUrl));
+    for await (const chunk of response.body ?? []) hash.update(chunk);
     assert.equal(hash.digest('hex'), checksum);
   });
   t.diagnostic(`memory grew by ${Math.round(growth / MIB)} MiB`);

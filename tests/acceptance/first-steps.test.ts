@@ -38,7 +38,7 @@ test('a new user can follow the guide from the link printed at the first start t
   const watchedPage = await openWatchedPage(DESKTOP, base);
   const { page } = watchedPage;
   await watchedPage.addAuthenticator();
-  await page.goto(printedLink());
+  await page.goto(findSetupLink());
   await page.getByLabel('Your name').fill('Ada');
   await page.getByLabel('E-mail address').fill('ada@example.com');
   await page.getByLabel('Password').fill(PASSWORD);
@@ -50,26 +50,26 @@ test('a new user can follow the guide from the link printed at the first start t
     env: { PATH: process.env.PATH ?? '', HOME: home, XDG_CONFIG_HOME: home },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  let said = '';
+  let errorOutput = '';
   script.stderr.on('data', chunk => {
-    said += chunk;
+    errorOutput += chunk;
   });
   const output = text(script.stdout);
   const exitCode = new Promise<number | null>(resolve => script.once('exit', resolve));
-  const address = await eventually(
+  const approvalAddress = await eventually(
     'the address for the approval',
-    () => /http\S+\/device#\S+/.exec(said)?.[0],
+    () => /http\S+\/device#\S+/.exec(errorOutput)?.[0],
     Boolean,
   );
-  await approve(watchedPage, String(address));
+  await approve(watchedPage, String(approvalAddress));
 
-  assert.equal(await exitCode, 0, said);
+  assert.equal(await exitCode, 0, errorOutput);
   const connectUrl = /ws\S+\/connect\?\S+/.exec(await output)?.[0];
   assert.ok(connectUrl, await output);
   const browser = await chromium.connectOverCDP(connectUrl);
-  const visited = await browser.newPage();
-  await visited.goto('data:text/html,<title>Here</title>');
-  assert.equal(await visited.title(), 'Here');
+  const visitedPage = await browser.newPage();
+  await visitedPage.goto('data:text/html,<title>Here</title>');
+  assert.equal(await visitedPage.title(), 'Here');
   await browser.close();
   // The only request outside of localhost is for the printed address. It redirects to localhost, where the passkey is
   // valid.
@@ -93,7 +93,7 @@ async function approve(watchedPage: WatchedPage, address: string): Promise<void>
   await page.getByRole('heading', { name: 'Approved' }).waitFor();
 }
 
-function printedLink(): string {
+function findSetupLink(): string {
   const link = server.log().find(line => line.includes('/signin#setup='));
   return /http\S+/.exec(link ?? '')?.[0] ?? assert.fail('the first start printed no link for an account');
 }

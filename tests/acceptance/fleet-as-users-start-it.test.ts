@@ -25,12 +25,12 @@ const ROOT = join(import.meta.dirname, '../..');
 const START_MAX_MS = 240_000;
 const END_MAX_MS = 120_000;
 /** The time limit for recording and storing, which take a long time on a busy machine. */
-const LONG_MS = 180_000;
-const HOSTS = 3;
+const RECORDING_MAX_MS = 180_000;
+const HOST_COUNT = 3;
 /** The number of requests after which every host has received at least one, because connections go to hosts in turn. */
-const ROUND = 2 * HOSTS;
+const REQUESTS_PER_ROUND = 2 * HOST_COUNT;
 const SESSIONS = '/v1/browsers/sessions';
-const ACCEPT_BYTES = { accept: 'application/octet-stream' };
+const ACCEPT_BYTES_HEADER = { accept: 'application/octet-stream' };
 const SITE = 'https://shop.example/';
 
 interface Fleet {
@@ -46,18 +46,20 @@ let fleet: Fleet;
 async function startFleet(): Promise<Fleet> {
   const env = { ...process.env, FLEET_PORT: String(await claimFreePort()), FLEET_SLOTS: '1' };
   const program = spawn('npm', ['run', 'fleet'], { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
-  const said: string[] = [];
-  for (const stream of [program.stdout, program.stderr]) createInterface(stream).on('line', line => said.push(line));
-  const findInOutput = (pattern: RegExp): string | undefined => said.flatMap(line => pattern.exec(line)?.[1] ?? [])[0];
+  const outputLines: string[] = [];
+  for (const stream of [program.stdout, program.stderr])
+    createInterface(stream).on('line', line => outputLines.push(line));
+  const findInOutput = (pattern: RegExp): string | undefined =>
+    outputLines.flatMap(line => pattern.exec(line)?.[1] ?? [])[0];
   await eventually(
     'the fleet to be ready',
-    () => (program.exitCode === null ? findInOutput(/^Ctrl-C (ends) it/) : assert.fail(said.join('\n'))),
+    () => (program.exitCode === null ? findInOutput(/^Ctrl-C (ends) it/) : assert.fail(outputLines.join('\n'))),
     Boolean,
     START_MAX_MS,
   );
-  const url = findInOutput(/^The fleet serves at (http:\S+),/) ?? assert.fail(said.join('\n'));
-  const key = findInOutput(/^ {2}key +(\S+)/) ?? assert.fail(said.join('\n'));
-  const link = new URL(findInOutput(/^ {2}console +(\S+)/) ?? assert.fail(said.join('\n')));
+  const url = findInOutput(/^The fleet serves at (http:\S+),/) ?? assert.fail(outputLines.join('\n'));
+  const key = findInOutput(/^ {2}key +(\S+)/) ?? assert.fail(outputLines.join('\n'));
+  const link = new URL(findInOutput(/^ {2}console +(\S+)/) ?? assert.fail(outputLines.join('\n')));
   assert.equal(link.origin, url);
   return { program, url, key, token: /^#token=(\S+)$/.exec(link.hash)?.[1] ?? assert.fail(link.hash) };
 }
@@ -96,18 +98,18 @@ function api<Body>(method: string, path: string, { body, headers }: Options = {}
   });
 }
 
-async function got<Body>(status: number, ...[method, path, options]: Parameters<typeof api>): Promise<Body> {
+async function sendExpecting<Body>(status: number, ...[method, path, options]: Parameters<typeof api>): Promise<Body> {
   const response = await api<Body>(method, path, options);
   assert.equal(response.status, status, `${method} ${path}: ${response.text}`);
   return response.body;
 }
 
 const create = (body: object = {}): Promise<CreatedSession> =>
-  got<CreatedSession>(201, 'POST', SESSIONS, { body: { keepAlive: true, ...body } });
-const read = (id: string): Promise<Session> => got<Session>(200, 'GET', `${SESSIONS}/${id}`);
+  sendExpecting<CreatedSession>(201, 'POST', SESSIONS, { body: { keepAlive: true, ...body } });
+const read = (id: string): Promise<Session> => sendExpecting<Session>(200, 'GET', `${SESSIONS}/${id}`);
 
 async function release(id: string): Promise<void> {
-  await got(200, 'POST', `${SESSIONS}/${id}`, { body: { status: 'REQUEST_RELEASE' } });
+  await sendExpecting(200, 'POST', `${SESSIONS}/${id}`, { body: { status: 'REQUEST_RELEASE' } });
   await eventually(
     `session ${id} to end`,
     () => read(id),
@@ -115,7 +117,7 @@ async function release(id: string): Promise<void> {
   );
 }
 
-async function onPage<T>(
+async function runOnPage<T>(
   { connectUrl }: CreatedSession,
   work: (cdp: CdpClient, page: string) => Promise<T>,
 ): Promise<T> {
@@ -129,17 +131,17 @@ async function onPage<T>(
 
 test('a session can be read, connected to and released through every host', async () => {
   const session = await create();
-  for (let turn = 0; turn < ROUND; turn += 1) {
+  for (let turn = 0; turn < REQUESTS_PER_ROUND; turn += 1) {
     assert.equal((await read(session.id)).status, 'RUNNING');
-    assert.equal(await onPage(session, (cdp, page) => cdp.evaluate('1 + 1', page)), 2);
+    assert.equal(await runOnPage(session, (cdp, page) => cdp.evaluate('1 + 1', page)), 2);
   }
   await release(session.id);
   // Connections go to the three hosts in turn, and each iteration sends two requests. Each release therefore reaches a
   // different host from the one that received its create, and every host gets one release.
-  for (let turn = 0; turn < HOSTS; turn += 1) {
+  for (let turn = 0; turn < HOST_COUNT; turn += 1) {
     const { id } = await create();
     const body = { status: 'REQUEST_RELEASE' };
-    assert.equal((await got<Session>(200, 'POST', `${SESSIONS}/${id}`, { body })).status, 'COMPLETED');
+    assert.equal((await sendExpecting<Session>(200, 'POST', `${SESSIONS}/${id}`, { body })).status, 'COMPLETED');
   }
 });
 
@@ -147,12 +149,12 @@ test('every create with the same idempotency key returns the same session, regar
   const headers = { 'idempotency-key': `once-${process.pid}` };
   const ask = () => api<CreatedSession>('POST', SESSIONS, { body: { keepAlive: true }, headers });
   const { body } = await ask();
-  for (let turn = 0; turn < ROUND; turn += 1) assert.equal((await ask()).body.id, body.id);
+  for (let turn = 0; turn < REQUESTS_PER_ROUND; turn += 1) assert.equal((await ask()).body.id, body.id);
   await release(body.id);
 });
 
 test('a full fleet refuses a create, and accepts a create after a session has ended', async () => {
-  const all = await Promise.all(Array.from({ length: HOSTS }, () => create()));
+  const all = await Promise.all(Array.from({ length: HOST_COUNT }, () => create()));
   const refusal = await api<{ code: string }>('POST', SESSIONS, { body: {} });
   assert.deepEqual([refusal.status, refusal.body.code], [503, 'capacity'], refusal.text);
   const [first, ...others] = all;
@@ -165,44 +167,44 @@ test('a full fleet refuses a create, and accepts a create after a session has en
   for (const { id } of [...others, createResponse.body]) await release(id);
 });
 
-async function limitsOfApplication(): Promise<{
+async function openLimits(): Promise<{
   read(): Promise<Limits>;
   replace(browsers: NonNullable<ReplaceLimits['browsers']>): Promise<void>;
 }> {
   const authorization = `Bearer ${fleet.token}`;
-  const { data } = await got<{ data: { id: string }[] }>(200, 'GET', '/v1/applications', {
+  const { data } = await sendExpecting<{ data: { id: string }[] }>(200, 'GET', '/v1/applications', {
     headers: { authorization },
   });
   const path = `/v1/applications/${data[0]?.id}/limits`;
-  const read = () => got<Limits>(200, 'GET', path, { headers: { authorization } });
+  const read = () => sendExpecting<Limits>(200, 'GET', path, { headers: { authorization } });
   return {
     read,
     replace: async browsers => {
       const headers = { authorization, 'if-match': `"${(await read()).revision}"` };
-      await got(200, 'PUT', path, { body: { browsers }, headers });
+      await sendExpecting(200, 'PUT', path, { body: { browsers }, headers });
     },
   };
 }
 
 test('the concurrency limit of an application applies across all hosts', async () => {
-  const limits = await limitsOfApplication();
+  const limits = await openLimits();
   await limits.replace({ maxConcurrent: 2 });
-  const figures = { limit: 2, used: 2, scope: 'application', retryAfterSeconds: 5 };
+  const expectedDetails = { limit: 2, used: 2, scope: 'application', retryAfterSeconds: 5 };
   const assertRefused = async (): Promise<void> => {
     const { status, body, headers, text } = await api<ErrorBody>('POST', SESSIONS, { body: {} });
-    assert.deepEqual([status, body.code, body.details], [429, 'concurrency_limit', figures], text);
+    assert.deepEqual([status, body.code, body.details], [429, 'concurrency_limit', expectedDetails], text);
     assert.deepEqual([headers['x-ratelimit-limit'], headers['x-ratelimit-remaining']], ['2', '0']);
   };
   const [first, second] = [await create(), await create()]; // on two hosts; the third host has a free slot
   // Each kind of request has its own loop, so that every host gets each kind.
-  for (let turn = 0; turn < ROUND; turn += 1) await assertRefused();
-  for (let turn = 0; turn < ROUND; turn += 1) {
+  for (let turn = 0; turn < REQUESTS_PER_ROUND; turn += 1) await assertRefused();
+  for (let turn = 0; turn < REQUESTS_PER_ROUND; turn += 1) {
     const { configured, effective, usage, ceiling } = await limits.read();
     const all = [configured, effective, usage, ceiling].map(({ browsers }) => browsers.maxConcurrent);
-    assert.deepEqual(all, [2, 2, 2, HOSTS]);
+    assert.deepEqual(all, [2, 2, 2, HOST_COUNT]);
   }
-  for (let turn = 0; turn < ROUND; turn += 1) {
-    const [project] = await got<{ concurrency: number }[]>(200, 'GET', '/v1/projects');
+  for (let turn = 0; turn < REQUESTS_PER_ROUND; turn += 1) {
+    const [project] = await sendExpecting<{ concurrency: number }[]>(200, 'GET', '/v1/projects');
     assert.equal(project?.concurrency, 2);
   }
   await release(first.id);
@@ -213,19 +215,19 @@ test('the concurrency limit of an application applies across all hosts', async (
 });
 
 test('a host can load a context that another host saved', async () => {
-  const { id } = await got<Context>(201, 'POST', '/v1/browsers/contexts', { body: {} });
+  const { id } = await sendExpecting<Context>(201, 'POST', '/v1/browsers/contexts', { body: {} });
   const browserSettings = { context: { id, persist: true } };
   const cookie = { url: SITE, name: 'seen', value: 'yes', expires: Date.now() / 1000 + 86_400 };
   const savingSession = await create({ browserSettings });
-  await onPage(savingSession, (cdp, page) => cdp.send('Network.setCookie', cookie, page));
+  await runOnPage(savingSession, (cdp, page) => cdp.send('Network.setCookie', cookie, page));
   await release(savingSession.id);
   await eventually(
     'the context to be saved',
-    () => got<Context>(200, 'GET', `/v1/browsers/contexts/${id}`),
+    () => sendExpecting<Context>(200, 'GET', `/v1/browsers/contexts/${id}`),
     ({ version }) => version === 1,
   );
   const loadingSession = await create({ browserSettings: { context: { id } } });
-  const { cookies } = await onPage(loadingSession, (cdp, page) =>
+  const { cookies } = await runOnPage(loadingSession, (cdp, page) =>
     cdp.send('Network.getCookies', { urls: [SITE] }, page),
   );
   assert.match(JSON.stringify(cookies), /"name":"seen","value":"yes"/);
@@ -235,7 +237,7 @@ test('a host can load a context that another host saved', async () => {
 test('a session accepts uploads through every host, and every host serves its downloads and recordings', async () => {
   const session = await create({ browserSettings: { recordSession: true } });
   const sent = await uploadRequest('order.txt', 'twelve');
-  for (let turn = 0; turn < HOSTS; turn += 1)
+  for (let turn = 0; turn < HOST_COUNT; turn += 1)
     assert.equal((await api('POST', `${SESSIONS}/${session.id}/uploads`, sent)).status, 200);
   const save = `document.body.innerHTML = '<h1>Saved</h1>';
     setInterval(() => { document.body.style.background = 'hsl(' + (Date.now() / 10) % 360 + ',90%,60%)'; }, 250);
@@ -243,33 +245,33 @@ test('a session accepts uploads through every host, and every host serves its do
   const listFiles = () =>
     api<{ downloads?: { id: string }[] }>('GET', `/v1/browsers/downloads?sessionId=${session.id}`);
   const listReplays = () => api<{ pages?: Replay[] }>('GET', `${SESSIONS}/${session.id}/replays`);
-  const [filesResponse, film] = await onPage(session, async (cdp, page) => {
+  const [filesResponse, film] = await runOnPage(session, async (cdp, page) => {
     await cdp.evaluate(save, page);
     const filesResponse = await eventually(
       'the file to be stored',
       listFiles,
       ({ body }) => body.downloads?.length === 1,
-      LONG_MS,
+      RECORDING_MAX_MS,
     );
     return [
       filesResponse,
-      await eventually('the recording', listReplays, ({ body }) => body.pages?.length === 1, LONG_MS),
+      await eventually('the recording', listReplays, ({ body }) => body.pages?.length === 1, RECORDING_MAX_MS),
     ] as const;
   });
   await release(session.id);
-  for (let turn = 0; turn < HOSTS; turn += 1) {
+  for (let turn = 0; turn < HOST_COUNT; turn += 1) {
     const path = `/v1/browsers/downloads/${filesResponse.body.downloads?.[0]?.id}`;
-    assert.equal((await api('GET', path, { headers: ACCEPT_BYTES })).text, 'receipt');
+    assert.equal((await api('GET', path, { headers: ACCEPT_BYTES_HEADER })).text, 'receipt');
   }
   const page = film.body.pages?.[0]?.pageId ?? assert.fail();
-  for (let turn = 0; turn < HOSTS; turn += 1)
+  for (let turn = 0; turn < HOST_COUNT; turn += 1)
     assert.match((await api('GET', `${SESSIONS}/${session.id}/replays/${page}`)).text, /^#EXTM3U/);
 });
 
 test('a live view of a session can be opened through every host', async () => {
   const session = await create();
-  const { debuggerFullscreenUrl } = await got<DebugUrls>(200, 'GET', `${SESSIONS}/${session.id}/debug`);
-  const viewers = await Promise.all(Array.from({ length: HOSTS }, () => LiveViewer.open(debuggerFullscreenUrl)));
+  const { debuggerFullscreenUrl } = await sendExpecting<DebugUrls>(200, 'GET', `${SESSIONS}/${session.id}/debug`);
+  const viewers = await Promise.all(Array.from({ length: HOST_COUNT }, () => LiveViewer.open(debuggerFullscreenUrl)));
   for (const viewer of viewers) await eventually('a frame for the viewer', () => viewer.frameCount > 0);
   await release(session.id);
 });
@@ -278,32 +280,32 @@ test('a live view of a session can be opened through every host', async () => {
  * Returns the leftovers of the fleet on the machine: processes with the fleet's URL in their environment, network
  * namespaces, and folders.
  */
-function leftoversOf({ url }: Fleet): string[] {
+function findLeftovers({ url }: Fleet): string[] {
   const mark = `BERTH_PUBLIC_URL=${url}\0`;
-  const processes = readdirSync('/proc').filter(name => {
+  const pids = readdirSync('/proc').filter(name => {
     try {
       return /^\d+$/.test(name) && readFileSync(`/proc/${name}/environ`, 'utf8').includes(mark);
     } catch {
       return false; // the process has ended
     }
   });
-  return [...processes.map(pid => `process ${pid}`), ...namespacesAndFolders().filter(name => !namesBefore.has(name))];
+  return [...pids.map(pid => `process ${pid}`), ...listNamespacesAndFolders().filter(name => !namesBefore.has(name))];
 }
 
-const namespacesAndFolders = (): string[] => [
+const listNamespacesAndFolders = (): string[] => [
   // `/run/netns` exists only after the first namespace was created.
   ...(existsSync('/run/netns') ? readdirSync('/run/netns') : []).filter(name => name.startsWith('fleet')),
   ...readdirSync(tmpdir()).filter(name => name.startsWith('berth-fleet-')),
 ];
-const namesBefore = new Set(namespacesAndFolders());
+const namesBefore = new Set(listNamespacesAndFolders());
 
 test('Ctrl-C stops the fleet while a session is running, and leaves nothing behind', async () => {
   await create();
-  assert.ok(leftoversOf(fleet).length > HOSTS, 'the check finds a running fleet');
+  assert.ok(findLeftovers(fleet).length > HOST_COUNT, 'the check finds a running fleet');
   interrupt(fleet);
   await eventually(
     'all leftovers of the fleet to be removed',
-    () => leftoversOf(fleet),
+    () => findLeftovers(fleet),
     left => left.length === 0,
     END_MAX_MS,
   );

@@ -61,10 +61,10 @@ const allowedAddresses = [pages, shop].map(({ settings }) => settings.BERTH_EGRE
  * The path to the second host, which accepts connections from other hosts only over TLS. The first host and the front
  * accept such connections without TLS.
  */
-const way = await openPeerPath();
+const peerPath = await openPeerPath();
 const fleet = await startFleet({
-  ...{ pages, slots: [2, 2, 0], env: { BERTH_EGRESS_ALLOW: allowedAddresses, ...way.sharedSettings } },
-  secondEnv: way.ownSettings,
+  ...{ pages, slots: [2, 2, 0], env: { BERTH_EGRESS_ALLOW: allowedAddresses, ...peerPath.sharedSettings } },
+  secondEnv: peerPath.ownSettings,
 });
 const [one, two, front] = fleet.hosts;
 assert.ok(front);
@@ -75,16 +75,16 @@ const runsOn = (host: TestServer, { id }: { readonly id: string }): boolean => h
 
 /** Creates a session that runs on this host. Releases the sessions that were placed on other hosts. */
 async function createSessionOn(host: TestServer, body: object = {}, key = one.key): Promise<CreatedSession> {
-  const createdSessions: CreatedSession[] = [];
+  const misplacedSessions: CreatedSession[] = [];
   try {
     for (let attempt = 0; attempt < 4; attempt += 1) {
       const session = await host.createSession({ keepAlive: true, ...body }, key);
       if (runsOn(host, session)) return session;
-      createdSessions.push(session);
+      misplacedSessions.push(session);
     }
     throw new Error('none of the created sessions was placed on the expected host');
   } finally {
-    for (const { id } of createdSessions) await one.release(id);
+    for (const { id } of misplacedSessions) await one.release(id);
   }
 }
 
@@ -102,8 +102,8 @@ describe('a session can be created through any host', () => {
     assert.equal(capacityRefusal.status, 503, capacityRefusal.text);
     assert.equal(capacityRefusal.body.code, 'capacity');
     for (const host of fleet.hosts) {
-      const listed = await host.api<Session[]>('GET', `${SESSIONS}?status=RUNNING`);
-      assert.deepEqual(listed.body.map(({ id }) => id).sort(), sessions.map(({ id }) => id).sort());
+      const listResponse = await host.api<Session[]>('GET', `${SESSIONS}?status=RUNNING`);
+      assert.deepEqual(listResponse.body.map(({ id }) => id).sort(), sessions.map(({ id }) => id).sort());
     }
     const [first, ...rest] = sessions;
     assert.ok(first);
@@ -142,13 +142,13 @@ describe('creates can wait for a free slot', () => {
   it('waiting creates are admitted in the order of arrival, regardless of which hosts receive the creates and which host has the free slot', async () => {
     const runningSessions: CreatedSession[] = [];
     for (let count = 0; count < 4; count += 1) runningSessions.push(await front.createSession({ keepAlive: true }));
-    const order: string[] = [];
+    const admissionOrder: string[] = [];
     const all: Array<Promise<unknown>> = [];
     const enqueue = async (name: string, host: TestServer) => {
-      const pending = wait(host);
+      const pendingCreate = wait(host);
       const waitForAdmission = async (): Promise<void> => {
-        const { status, body } = await pending;
-        order.push(`${name} ${status}`);
+        const { status, body } = await pendingCreate;
+        admissionOrder.push(`${name} ${status}`);
         runningSessions.push(body);
       };
       all.push(waitForAdmission());
@@ -162,13 +162,13 @@ describe('creates can wait for a free slot', () => {
     ] as const)
       await enqueue(name, host);
     const abortController = new AbortController();
-    const left = fetch(`${two.url}${SESSIONS}`, {
+    const abandonedCreate = fetch(`${two.url}${SESSIONS}`, {
       ...{ method: 'POST', body: '{}', signal: abortController.signal },
       headers: { authorization: `Bearer ${fleet.key}`, 'content-type': 'application/json', prefer: 'wait=50' },
     });
     await eventually('the caller that will hang up to be queued', countWaiting, count => count === 5);
     abortController.abort();
-    await assert.rejects(left);
+    await assert.rejects(abandonedCreate);
     // A forged header. It claims that another host passed the request on, and that the request has waited for an hour
     // and is first in the queue.
     const forgedHeaders = { 'x-berth-line': '3600000 0 0' };
@@ -182,19 +182,19 @@ describe('creates can wait for a free slot', () => {
     const refusal = await two.api('POST', SESSIONS, { body: {}, headers: forgedHeaders });
     assert.equal(refusal.status, 503, refusal.text);
     for (const from of [two, one, two, one]) {
-      const countBefore = order.length;
+      const countBefore = admissionOrder.length;
       const session = runningSessions.find(created => runsOn(from, created));
       assert.ok(session);
       runningSessions.splice(runningSessions.indexOf(session), 1);
       await front.release(session.id);
       await eventually(
         'the next create to be admitted',
-        () => order.length,
+        () => admissionOrder.length,
         length => length === countBefore + 1,
       );
     }
     await Promise.all(all);
-    assert.deepEqual(order, ['first 201', 'second 201', 'third 201', 'fourth 201']);
+    assert.deepEqual(admissionOrder, ['first 201', 'second 201', 'third 201', 'fourth 201']);
     assert.equal(await countWaiting(), 0);
     for (const { id } of runningSessions) await front.release(id);
   });
@@ -253,14 +253,14 @@ describe('the sessions and data of a host can be reached through the other hosts
     await client.close();
     assert.equal((await two.api('GET', `${path}/picture`)).status, 200);
     await front.release(session.id);
-    const [film] = await eventually(
+    const [replay] = await eventually(
       'a recording',
       () => listReplays(front, session.id),
       found => found.length > 0,
     );
-    assert.ok(film);
+    assert.ok(replay);
     for (const host of fleet.hosts)
-      await waitForPlaylist(host, session.id, film.pageId, text => text.includes('#EXT-X-ENDLIST'));
+      await waitForPlaylist(host, session.id, replay.pageId, text => text.includes('#EXT-X-ENDLIST'));
   });
 
   it('a host can load a context that another host saved', async () => {
@@ -308,9 +308,11 @@ describe('the sessions and data of a host can be reached through the other hosts
       viewer.sendInput({ type: 'text', text: 'from afar' });
       for (const host of fleet.hosts)
         assert.equal((await sendWithLease(host, claimResponse.body, 'renew')).status, 200);
-      const { body: listed } = await two.api<{ data: Handoff[] }>('GET', handoffsPath(one, '?status=claimed'), { key });
+      const { body: handoffList } = await two.api<{ data: Handoff[] }>('GET', handoffsPath(one, '?status=claimed'), {
+        key,
+      });
       assert.deepEqual(
-        listed.data.map(handoff => handoff.id),
+        handoffList.data.map(handoff => handoff.id),
         [id],
       );
       assert.ok(!isRead, 'a call waits for the person');
@@ -355,7 +357,7 @@ describe('hosts can use TLS between each other', () => {
     const debugResponse = await one.api<DebugUrls>('GET', `${SESSIONS}/${session.id}/debug`);
     assert.equal(debugResponse.status, 200, debugResponse.text);
     await runOnPage(addressAt(front, session.connectUrl), page => page.setContent('<title>Secret</title>'));
-    const relayedText = way.relayedBytes().toString('latin1');
+    const relayedText = peerPath.relayedBytes().toString('latin1');
     assert.ok(relayedText.length > 10_000, `${relayedText.length} bytes`);
     for (const secret of [fleet.key, 'x-berth-host-token', session.id, 'Secret'])
       assert.ok(!relayedText.includes(secret), secret);
@@ -366,12 +368,12 @@ describe('hosts can use TLS between each other', () => {
     const session = await createSessionOn(two);
     const path = `${SESSIONS}/${session.id}/debug`;
     const certificates = {
-      'of another authority': makeAuthority('Hosts of the test').issue(way.address),
-      'of the authority for another name': way.issue('127.0.0.3'),
-      'of the authority that has expired': way.issue(way.address, { from: -3, to: -1 }),
+      'of another authority': makeAuthority('Hosts of the test').issue(peerPath.address),
+      'of the authority for another name': peerPath.issue('127.0.0.3'),
+      'of the authority that has expired': peerPath.issue(peerPath.address, { from: -3, to: -1 }),
     };
     for (const [what, certificate] of Object.entries(certificates))
-      await way.impersonate(certificate, async impostor => {
+      await peerPath.impersonate(certificate, async impostor => {
         const refusal = await one.api<ErrorBody>('GET', path);
         assert.deepEqual([refusal.status, refusal.body.code], [503, 'host_unreachable'], `${what}: ${refusal.text}`);
         assert.equal((await expectUpgradeRefusal(addressAt(front, session.connectUrl))).status, 503, what);
@@ -404,16 +406,18 @@ describe('consumers and Actions can be used through any host', async () => {
     });
     const { jobId, digest } = action;
     const pendingRead = new ActionAgent(two, agent.key).read(jobId, '?wait=50&since=awaiting_approval');
-    const approvals = await Promise.all(
+    const approvalResponses = await Promise.all(
       fleet.hosts.map(host => sendCommand(host, 'actions.approve', { jobId, digest })),
     );
-    assert.deepEqual(approvals.map(({ status }) => status).sort(), [200, 409, 409]);
+    assert.deepEqual(approvalResponses.map(({ status }) => status).sort(), [200, 409, 409]);
     assert.equal((await pendingRead).body.status, 'approved');
-    const executions = await Promise.all(
+    const executionResponses = await Promise.all(
       [...fleet.hosts, ...fleet.hosts].map(host => new ActionAgent(host, agent.key).execute(action)),
     );
-    assert.equal(new Set(executions.map(({ body, text }) => body.id ?? text)).size, 1);
-    const invocationResponse = await new ActionAgent(front, agent.key).readInvocation(executions[0]?.body.id ?? '');
+    assert.equal(new Set(executionResponses.map(({ body, text }) => body.id ?? text)).size, 1);
+    const invocationResponse = await new ActionAgent(front, agent.key).readInvocation(
+      executionResponses[0]?.body.id ?? '',
+    );
     assert.equal(invocationResponse.body.status, 'succeeded', invocationResponse.text);
     assert.equal(shop.receivedRequests('/orders/F-1/').length, 1);
     const receiptsResponse = await sendCommand<ConsumerReceiptPage>(two, 'receipts.list', {});
@@ -444,21 +448,21 @@ describe('consumers and Actions can be used through any host', async () => {
     const claim = (host: TestServer, token?: string) =>
       sendCommand<ClaimedHandoff>(host, 'handoffs.claim', { id: handoff.id }, token);
     for (const host of fleet.hosts) {
-      const listed = await sendCommand<ConsumerHandoffPage>(host, 'handoffs.list', { status: 'requested' });
+      const listResponse = await sendCommand<ConsumerHandoffPage>(host, 'handoffs.list', { status: 'requested' });
       assert.deepEqual(
-        listed.body.data.map(({ id }) => id),
+        listResponse.body.data.map(({ id }) => id),
         [handoff.id],
       );
       assert.equal((await sendCommand(host, 'handoffs.get', { id: handoff.id })).status, 200);
     }
-    const claims = await Promise.all(fleet.hosts.map(host => claim(host, otherSignIn.accessToken)));
-    assert.deepEqual(claims.map(({ status }) => status).sort(), [200, 409, 409]);
-    const won = claims.find(({ status }) => status === 200)?.body ?? assert.fail();
-    assert.equal((await sendWithLease(front, won, 'renew')).status, 200);
+    const claimResponses = await Promise.all(fleet.hosts.map(host => claim(host, otherSignIn.accessToken)));
+    assert.deepEqual(claimResponses.map(({ status }) => status).sort(), [200, 409, 409]);
+    const claimedHandoff = claimResponses.find(({ status }) => status === 200)?.body ?? assert.fail();
+    assert.equal((await sendWithLease(front, claimedHandoff, 'renew')).status, 200);
     assert.equal((await sendCommand(two, 'session.end', {}, otherSignIn.accessToken)).status, 204);
-    const status = async () => (await readHandoff(front, key, handoff.id)).status;
-    await eventually('the lease to be revoked', async () => (await status()) === 'requested');
-    assert.equal((await sendWithLease(two, won, 'renew')).status, 409);
+    const readStatus = async () => (await readHandoff(front, key, handoff.id)).status;
+    await eventually('the lease to be revoked', async () => (await readStatus()) === 'requested');
+    assert.equal((await sendWithLease(two, claimedHandoff, 'renew')).status, 409);
     await front.release(session.id);
   });
 
@@ -516,15 +520,15 @@ describe('consumers and Actions can be used through any host', async () => {
       { key: null, body: { refreshToken: kim.refreshToken } },
     );
     const token = refreshResponse.body.accessToken ?? assert.fail(refreshResponse.text);
-    const statusesWith = (key: string) => async () =>
+    const readStatusesWith = (key: string) => async () =>
       (await Promise.all(fleet.hosts.map(host => sendCommand(host, 'session.get', {}, key)))).map(
         ({ status }) => status,
       );
     const all401 = (seen: readonly number[]) => seen.every(status => status === 401);
-    await eventually('the old token to be refused by all hosts', statusesWith(kim.accessToken), all401);
+    await eventually('the old token to be refused by all hosts', readStatusesWith(kim.accessToken), all401);
     assert.equal((await sendCommand(front, 'session.get', {}, token)).status, 200);
     assert.equal((await sendCommand(one, 'session.endAll', {}, token)).status, 204);
-    await eventually('the session to be refused by all hosts', statusesWith(token), all401);
+    await eventually('the session to be refused by all hosts', readStatusesWith(token), all401);
   });
 });
 
@@ -556,8 +560,9 @@ describe('sign-in attempts and requests are counted across all hosts together', 
   });
 
   it('the number of requests from an address to all hosts together is limited', async () => {
-    const start = (host: TestServer) => host.api('POST', AUTHORIZATIONS, { key: null, body: { client_id: CLIENT_ID } });
-    assert.deepEqual(await countStatuses(36, start), { 201: 30, 429: 6 });
+    const startAuthorization = (host: TestServer) =>
+      host.api('POST', AUTHORIZATIONS, { key: null, body: { client_id: CLIENT_ID } });
+    assert.deepEqual(await countStatuses(36, startAuthorization), { 201: 30, 429: 6 });
   });
 });
 
@@ -615,8 +620,8 @@ describe('MCP can be used through any host', () => {
       await callTool(client, 'browser_hover', { ref, sessionId });
     }
     assert.ok((await callTool(second, 'browser_sessions')).includes(sessionId));
-    const handed = await callTool(third, 'browser_hand_over', { instructions: 'Sign in' });
-    const link = new URL(/http\S+/.exec(handed)?.[0] ?? '');
+    const handoverText = await callTool(third, 'browser_hand_over', { instructions: 'Sign in' });
+    const link = new URL(/http\S+/.exec(handoverText)?.[0] ?? '');
     const path = `/v1/applications/${one.applicationId}${link.pathname}`;
     const pendingWait = callTool(first, 'browser_hand_over_wait', { sessionId });
     const claimResponse = await owner.api<ClaimedHandoff>('POST', `${path}/claim`, { key: link.hash.slice(1) });
@@ -694,9 +699,9 @@ describe('a host that does not match the fleet is refused at startup, and the er
   it('a host with a bucket of the same name in another store is refused', async () => {
     const otherStore = await startS3();
     try {
-      const expected =
+      const expectedError =
         /bucket of this server differs from that of host.*the same BERTH_S3_BUCKET and BERTH_S3_ENDPOINT/;
-      await assert.rejects(start({ env: { ...otherStore.env } }), expected);
+      await assert.rejects(start({ env: { ...otherStore.env } }), expectedError);
     } finally {
       await otherStore.close();
     }
@@ -724,18 +729,18 @@ test('the operator can list all hosts and their sessions, and a draining host ge
   assert.deepEqual([isAlone, data.map(({ slots }) => slots).toSorted()], [false, [0, 2, 2]]);
   assert.deepEqual([...new Set(data.map(({ state }) => state))], ['up']);
   assert.ok(data.every(({ heardAt, url, version }) => heardAt && url && version));
-  const own = data.find(({ isThis }) => isThis) ?? assert.fail();
+  const ownHost = data.find(({ isThis }) => isThis) ?? assert.fail();
   const otherHost = data.find(({ isThis, slots }) => !isThis && slots > 0) ?? assert.fail();
   const drainResponse = await operator.send<ListedHost>('PATCH', `${HOSTS}/${otherHost.id}`, { draining: true });
   assert.deepEqual([drainResponse.status, drainResponse.body.draining], [200, true], drainResponse.text);
   await eventually('the drain to be listed', async () => (await list()).data.some(({ draining }) => draining));
-  const made = [await one.createSession({ keepAlive: true }), await one.createSession({ keepAlive: true })];
-  const on = async (host: string): Promise<string[]> =>
+  const createdSessions = [await one.createSession({ keepAlive: true }), await one.createSession({ keepAlive: true })];
+  const listSessionIds = async (host: string): Promise<string[]> =>
     (await operator.get<HostSessions>(`${HOSTS}/${host}/sessions`)).body.data.map(({ id }) => id);
-  assert.deepEqual((await on(own.id)).toSorted(), made.map(({ id }) => id).toSorted());
-  assert.deepEqual(await on(otherHost.id), []);
+  assert.deepEqual((await listSessionIds(ownHost.id)).toSorted(), createdSessions.map(({ id }) => id).toSorted());
+  assert.deepEqual(await listSessionIds(otherHost.id), []);
   assert.equal((await operator.send('PATCH', `${HOSTS}/${otherHost.id}`, { draining: false })).status, 200);
-  for (const { id } of made) await one.release(id);
+  for (const { id } of createdSessions) await one.release(id);
   const refusal = await one.api<ErrorBody>('PATCH', `${HOSTS}/${otherHost.id}`, { body: { draining: true } });
   assert.equal(refusal.status, 401, 'an agent key');
 });

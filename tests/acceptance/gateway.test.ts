@@ -10,7 +10,7 @@ import { CdpClient, type CdpMessage, expectUpgradeRefusal } from '../harness/cdp
 import { FILE_NAME, FILE_TEXT, openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
-import { completeDownloads } from '../harness/whole-downloads.ts';
+import { listCompleteDownloads } from '../harness/whole-downloads.ts';
 
 const pages = await openPages({
   '/files':
@@ -117,17 +117,17 @@ test('a page opened with a javascript: URL is empty, and the URL is not executed
 });
 
 test('a message that is nested too deeply returns an error', async () => {
-  const deep = `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`;
+  const nestedParams = `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`;
   const response = client.next('the error', ({ error }) => error !== undefined);
-  client.sendRaw(`{"id":9001,"method":"Browser.getVersion","params":${deep}}`);
+  client.sendRaw(`{"id":9001,"method":"Browser.getVersion","params":${nestedParams}}`);
   assert.ok((await response).error);
   await assertUnharmed();
 });
 
 test('a binary message closes only its client, with 1003', async () => {
-  const odd = await CdpClient.connect(session.connectUrl);
-  odd.sendRaw(Buffer.from('{"id":1,"method":"Browser.getVersion"}'));
-  assert.equal((await odd.waitForClose()).code, 1003);
+  const binaryClient = await CdpClient.connect(session.connectUrl);
+  binaryClient.sendRaw(Buffer.from('{"id":1,"method":"Browser.getVersion"}'));
+  assert.equal((await binaryClient.waitForClose()).code, 1003);
   await assertUnharmed();
 });
 
@@ -221,7 +221,7 @@ const DOWNLOADS_FOLDER = join(server.dataDir, 'sessions', session.id, 'box', 'do
 async function assertDownloaded(): Promise<string> {
   const [file, ...others] = await eventually(
     'the download',
-    () => completeDownloads(DOWNLOADS_FOLDER),
+    () => listCompleteDownloads(DOWNLOADS_FOLDER),
     ({ length }) => length > 0,
   );
   assert.deepEqual(others, []);
@@ -308,7 +308,7 @@ test('a download in Playwright has the suggested name and all its bytes', async 
 test('only files of the session can be attached to a file input or dropped on a page', async () => {
   await client.send('Browser.setDownloadBehavior', { behavior: 'default', eventsEnabled: true });
   await clickDownload();
-  const mine = `/session/downloads/${basename(await assertDownloaded())}`;
+  const ownPath = `/session/downloads/${basename(await assertDownloaded())}`;
   await visit(`${pages.a}/files`);
   const { root } = await client.send('DOM.getDocument', {}, page);
   const { nodeId } = await client.send('DOM.querySelector', { nodeId: Object(root).nodeId, selector: '#input' }, page);
@@ -319,14 +319,14 @@ test('only files of the session can be attached to a file input or dropped on a 
     'Local State',
     '/proc/self/environ',
   ]) {
-    await assertRefused('DOM.setFileInputFiles', { files: [mine, foreignPath], nodeId }, page);
+    await assertRefused('DOM.setFileInputFiles', { files: [ownPath, foreignPath], nodeId }, page);
     const data = { items: [], files: [foreignPath], dragOperationsMask: 1 };
     await assertRefused('Input.dispatchDragEvent', { type: 'drop', x: 100, y: 100, data }, page);
   }
   assert.equal(await client.evaluate('document.getElementById("input").files.length', page), 0);
-  await client.send('DOM.setFileInputFiles', { files: [mine], nodeId }, page);
+  await client.send('DOM.setFileInputFiles', { files: [ownPath], nodeId }, page);
   assert.equal(await client.evaluate('document.getElementById("input").files[0].text()', page), FILE_TEXT);
-  const data = { items: [], files: [mine], dragOperationsMask: 1 };
+  const data = { items: [], files: [ownPath], dragOperationsMask: 1 };
   for (const type of ['dragEnter', 'dragOver', 'drop'])
     await client.send('Input.dispatchDragEvent', { type, x: 100, y: 100, data }, page);
   const dropped = await eventually('the dropped file', () => client.evaluate('globalThis.dropped', page));
@@ -372,17 +372,17 @@ for (const [what, change, status, code] of [
 // ---- several clients ------------------------------------------------------------------------------------------------
 
 test('the overrides of a client are in effect again after another client that had set other values has disconnected', async () => {
-  const sized = (width: number) => ({ width, height: 400, deviceScaleFactor: 1, mobile: false });
+  const metricsForWidth = (width: number) => ({ width, height: 400, deviceScaleFactor: 1, mobile: false });
   const read = (): Promise<unknown> => client.evaluate("`${innerWidth} ${matchMedia('print').matches}`", page);
-  await client.send('Emulation.setDeviceMetricsOverride', sized(640), page);
+  await client.send('Emulation.setDeviceMetricsOverride', metricsForWidth(640), page);
   await client.send('Emulation.setEmulatedMedia', { media: 'print' }, page);
   await eventually('the overrides of the first client', read, found => found === '640 true');
-  const other = await CdpClient.connect(session.connectUrl);
-  const otherPage = await other.attachToPage();
-  await other.send('Emulation.setDeviceMetricsOverride', sized(300), otherPage);
-  await other.send('Emulation.setEmulatedMedia', { media: 'screen' }, otherPage);
+  const otherClient = await CdpClient.connect(session.connectUrl);
+  const otherPage = await otherClient.attachToPage();
+  await otherClient.send('Emulation.setDeviceMetricsOverride', metricsForWidth(300), otherPage);
+  await otherClient.send('Emulation.setEmulatedMedia', { media: 'screen' }, otherPage);
   await eventually('the overrides of the second client', read, found => found === '300 false');
-  await other.close();
+  await otherClient.close();
   await eventually('the overrides of the first client', read, found => found === '640 true');
   await client.send('Emulation.clearDeviceMetricsOverride', {}, page);
   await client.send('Emulation.setEmulatedMedia', { media: '' }, page);

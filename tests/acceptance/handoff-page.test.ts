@@ -56,11 +56,11 @@ const { key } = await issueAgentKey(server, { scopes: [...AGENT_KEY_SCOPES] });
 const base = server.url.replace('127.0.0.1', 'localhost');
 /** The folder for screenshots in all sizes, which a person can review. Undefined if no screenshots are wanted. */
 const screenshotFolder = process.env.BERTH_SHOTS;
-const SIZES: readonly DisplaySettings[] = screenshotFolder
+const DISPLAYS: readonly DisplaySettings[] = screenshotFolder
   ? [PHONE, PHONE_DARK, { width: 1024, height: 768, colours: 'light' }, DESKTOP, DESKTOP_DARK]
   : [PHONE, DESKTOP_DARK];
 /** How soon the person must have control again after the server has restarted, as required by issue 19. */
-const BACK_WITHIN_MS = 5_000;
+const REGAIN_MAX_MS = 5_000;
 
 async function openCodePage() {
   const { id, connectUrl } = await server.createSession({ keepAlive: true }, key);
@@ -130,7 +130,7 @@ async function countLongWords(page: Page): Promise<number> {
   return text?.match(/long/g)?.length ?? 0;
 }
 
-for (const look of SIZES)
+for (const look of DISPLAYS)
   test(`a person with the link can complete a hand-off at ${look.width} pixels, ${look.colours}`, async () => {
     const { id, browser, page: agentPage } = await openCodePage();
     const { claimUrl = assert.fail(), id: handoff } = await requestHandoff(server, key, id, {
@@ -144,8 +144,13 @@ for (const look of SIZES)
     assert.match(reply?.headers()['content-security-policy'] ?? '', /frame-ancestors 'none'/);
     await page.getByRole('heading', { name: 'Enter a code' }).waitFor();
     assert.ok(!page.url().includes('bhc_'), 'the secret is not in the address');
-    const said = (await page.locator('section', { hasText: 'The agent says' }).textContent()) ?? '';
-    assert.ok(said.includes('<b>not bold</b>') && !said.includes('\u202e') && said.length < 300, said);
+    const instructionsText = (await page.locator('section', { hasText: 'The agent says' }).textContent()) ?? '';
+    assert.ok(
+      instructionsText.includes('<b>not bold</b>') &&
+        !instructionsText.includes('\u202e') &&
+        instructionsText.length < 300,
+      instructionsText,
+    );
     await page.getByText(pages.url, { exact: true }).waitFor();
     await watchedPage.assertAccessible();
     if (screenshotFolder)
@@ -176,8 +181,8 @@ test('a member signs in, takes control, keeps control after a SIGKILL of the ser
   const { id, browser, connectUrl, page: agentPage } = await openCodePage();
   // `record: 'keep'` allows the agent to read the page, so that the test can kill the server once the browser has the
   // typed text.
-  const terms = { instructions: 'Look it over', reason: 'review', record: 'keep' };
-  const { id: handoff } = await requestHandoff(server, key, id, terms);
+  const handoffFields = { instructions: 'Look it over', reason: 'review', record: 'keep' };
+  const { id: handoff } = await requestHandoff(server, key, id, handoffFields);
   const watchedPage = await openWatchedPage(DESKTOP, base);
   const { page } = watchedPage;
   await page.goto(`${base}/handoffs/${handoff}?app=${server.applicationId}`);
@@ -194,8 +199,8 @@ test('a member signs in, takes control, keeps control after a SIGKILL of the ser
   await server.start();
   const startedMs = performance.now();
   await state.filter({ hasText: 'You are in control' }).waitFor();
-  const backMs = performance.now() - startedMs;
-  assert.ok(backMs < BACK_WITHIN_MS, `the page was back after ${Math.round(backMs)} ms`);
+  const regainMs = performance.now() - startedMs;
+  assert.ok(regainMs < REGAIN_MAX_MS, `the page was back after ${Math.round(regainMs)} ms`);
   const handoffAfter = await readHandoff(server, key, handoff);
   assert.deepEqual(
     [handoffAfter.status, handoffAfter.fence],
@@ -245,8 +250,12 @@ test('only a site that the application has registered can show the hand-off page
   // accepted such origins.
   await queryRows(server, 'update application_identities set origins = origins || $1', [invalidOrigins]);
   assert.deepEqual(await readFramePolicy(address), [pages.url, null]);
-  for (const other of [`${base}/signin`, `${base}/handoffs/${handoff}`, `${base}/handoffs/${handoff}?app=${handoff}`])
-    assert.deepEqual(await readFramePolicy(other), ["'none'", 'DENY'], other);
+  for (const otherAddress of [
+    `${base}/signin`,
+    `${base}/handoffs/${handoff}`,
+    `${base}/handoffs/${handoff}?app=${handoff}`,
+  ])
+    assert.deepEqual(await readFramePolicy(otherAddress), ["'none'", 'DENY'], otherAddress);
   const watchedPage = await openWatchedPage(DESKTOP, base);
   const { page } = watchedPage;
   const frameUrl = (url: string): string => `${pages.url}/frames?framed=${encodeURIComponent(url)}`;
@@ -283,14 +292,14 @@ test('a consumer finds a waiting hand-off, takes control on a phone or a desktop
   const { consumer } = await lab.signIn('kim@example.com');
   const claimableBy = { endUser: { providerId: consumer.providerId, subject: consumer.subject } };
   let isFirst = true;
-  for (const look of SIZES) {
+  for (const look of DISPLAYS) {
     const { id, browser, page: agentPage } = await openCodePage();
     // `record: 'keep'` allows the agent to read the page, so that the test can reload the hand-off page once the
     // browser has the typed text.
     const instructions = `Enter the code from your bank app.\u202e <b> ${'long '.repeat(100)}`;
-    const asked = { reason: 'otp', instructions };
-    const terms = { ...asked, claimableBy, record: 'keep' };
-    const { claimUrl = assert.fail(), id: handoff } = await requestHandoff(server, key, id, terms);
+    const reasonFields = { reason: 'otp', instructions };
+    const handoffFields = { ...reasonFields, claimableBy, record: 'keep' };
+    const { claimUrl = assert.fail(), id: handoff } = await requestHandoff(server, key, id, handoffFields);
     assert.equal(path(claimUrl), `/consumer/${server.applicationId}/handoffs/${handoff}`);
     const watchedPage = await openWatchedPage(look, base);
     const { page } = watchedPage;
@@ -309,8 +318,8 @@ test('a consumer finds a waiting hand-off, takes control on a phone or a desktop
     isFirst = false;
     await page.getByRole('heading', { name: 'Enter a code for an agent' }).waitFor();
     await page.getByText(pages.url, { exact: true }).waitFor();
-    const said = await page.locator('section', { hasText: 'The agent says' }).textContent();
-    assert.ok(said?.includes('<b>') && !said.includes('\u202e'), said ?? '');
+    const instructionsText = await page.locator('section', { hasText: 'The agent says' }).textContent();
+    assert.ok(instructionsText?.includes('<b>') && !instructionsText.includes('\u202e'), instructionsText ?? '');
     await watchedPage.assertAccessible();
     await takeScreenshot('request');
     await page.getByRole('button', { name: 'Take control' }).click();

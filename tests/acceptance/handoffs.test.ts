@@ -44,7 +44,10 @@ const openCodePage = async (settings: object = {}) => {
 };
 
 /** Advances the clock while the agent's client sends commands, so that the client counts as connected. */
-async function pass(ms: number, cdp: { send(method: 'Page.getFrameTree'): Promise<unknown> }): Promise<void> {
+async function advanceWhileConnected(
+  ms: number,
+  cdp: { send(method: 'Page.getFrameTree'): Promise<unknown> },
+): Promise<void> {
   for (let leftMs = ms; leftMs > 0; leftMs -= 20_000) {
     await cdp.send('Page.getFrameTree');
     await server.advance(Math.min(leftMs, 20_000));
@@ -66,9 +69,9 @@ async function typeAs(viewer: LiveViewer, text: string): Promise<void> {
 test('Playwright requests a hand-off over CDP, waits for a member, and continues with the same element handles', async () => {
   const { id, browser, page, cdp } = await openCodePage();
   const field = (await page.$('#code')) ?? assert.fail();
-  const told: Array<[string, HandoffEventParams]> = [];
+  const agentEvents: Array<[string, HandoffEventParams]> = [];
   for (const name of ['Berth.handoffRequested', 'Berth.handoffClaimed', 'Berth.handoffComplete'])
-    cdp.on(name as never, (params: HandoffEventParams) => void told.push([name, params]));
+    cdp.on(name as never, (params: HandoffEventParams) => void agentEvents.push([name, params]));
   const ask = (method: string, params: object) => cdp.send(method as never, params as never) as Promise<unknown>;
   const { handoffId } = (await ask('Berth.handoff', {
     instructions: 'Enter the code',
@@ -93,7 +96,7 @@ test('Playwright requests a hand-off over CDP, waits for a member, and continues
   assert.deepEqual([secondClaimResponse.status, secondClaimResponse.body.code], [409, 'handoff_claimed']);
   const viewer = await LiveViewer.open(claimedHandoff.liveViewUrl);
   let isTyped = false;
-  const typing = page.keyboard.type(' and the agent').then(() => {
+  const pendingTyping = page.keyboard.type(' and the agent').then(() => {
     isTyped = true;
   });
   await typeAs(viewer, 'the person');
@@ -104,16 +107,16 @@ test('Playwright requests a hand-off over CDP, waits for a member, and continues
   });
   assert.equal(completionResponse.status, 200, completionResponse.text);
   assert.equal((await pendingRead).status, 'completed');
-  await typing;
+  await pendingTyping;
   assert.ok(isTyped);
   assert.equal(await field.inputValue(), 'the person and the agent');
-  await eventually('the events of the agent', () => told.length === 3);
+  await eventually('the events of the agent', () => agentEvents.length === 3);
   assert.deepEqual(
-    told.map(([name]) => name.replace('Berth.handoff', '')),
+    agentEvents.map(([name]) => name.replace('Berth.handoff', '')),
     ['Requested', 'Claimed', 'Complete'],
   );
-  assert.deepEqual([told[2]?.[1].outcome, told[2]?.[1].note], ['completed', 'Signed in.']);
-  assert.deepEqual([...new Set(told.map(([, { callbackEvent }]) => callbackEvent))], ['code.entered']);
+  assert.deepEqual([agentEvents[2]?.[1].outcome, agentEvents[2]?.[1].note], ['completed', 'Signed in.']);
+  assert.deepEqual([...new Set(agentEvents.map(([, { callbackEvent }]) => callbackEvent))], ['code.entered']);
   assert.equal((await readHandoff(server, key, handoffId)).callbackEvent, 'code.entered');
   assert.ok(viewer.last('ended'), 'the address of the person has ended');
   await assert.rejects(LiveViewer.open(claimedHandoff.liveViewUrl), /refused with 403/);
@@ -141,13 +144,13 @@ test('Puppeteer requests a hand-off over CDP, and input that it sends during the
   );
   const claimedHandoff = await claimHandoff(server, person, handoff.handoffId);
   const viewer = await LiveViewer.open(claimedHandoff.liveViewUrl);
-  const typing = (async () => {
+  const pendingTyping = (async () => {
     await page.keyboard.type('-a');
     await page.keyboard.type('-b');
   })();
   await typeAs(viewer, 'x');
   await sendWithLease(server, claimedHandoff, 'complete', { outcome: 'declined' });
-  await typing;
+  await pendingTyping;
   assert.equal((await completeEvent).outcome, 'declined');
   assert.equal(await page.evaluate('document.getElementById("code").value'), 'x-a-b');
   await browser.disconnect();
@@ -170,29 +173,29 @@ test('a NUL in the instructions of a hand-off and half of a surrogate pair in it
 test('only one of twenty concurrent claims of a hand-off succeeds, and a returned lease gives no access', async () => {
   const { id, browser } = await openCodePage();
   const { id: handoff } = await requestHandoff(server, key, id, { reason: 'otp' });
-  const claims = await Promise.all(
+  const claimResponses = await Promise.all(
     Array.from({ length: 20 }, () => person.post<ClaimedHandoff>(handoffsPath(server, `/${handoff}/claim`), {})),
   );
-  assert.deepEqual(claims.map(({ status }) => status).sort(), [200, ...Array.from({ length: 19 }, () => 409)]);
-  const first = claims.find(({ status }) => status === 200)?.body ?? assert.fail();
-  assert.equal((await sendWithLease(server, first, 'renew')).status, 200);
-  const firstViewer = await LiveViewer.open(first.liveViewUrl);
+  assert.deepEqual(claimResponses.map(({ status }) => status).sort(), [200, ...Array.from({ length: 19 }, () => 409)]);
+  const firstClaim = claimResponses.find(({ status }) => status === 200)?.body ?? assert.fail();
+  assert.equal((await sendWithLease(server, firstClaim, 'renew')).status, 200);
+  const firstViewer = await LiveViewer.open(firstClaim.liveViewUrl);
   await eventually('control of the person', () => firstViewer.last('control')?.who === 'you');
-  assert.equal((await sendWithLease(server, first, 'cancel')).body.status, 'requested');
+  assert.equal((await sendWithLease(server, firstClaim, 'cancel')).body.status, 'requested');
   for (const verb of ['renew', 'complete', 'cancel'] as const) {
     const { status, body } = await sendWithLease<ErrorBody>(
       server,
-      first,
+      firstClaim,
       verb,
       verb === 'complete' ? { outcome: 'failed' } : {},
     );
     assert.deepEqual([status, body.code], [409, 'stale_fence'], verb);
   }
-  const second = await claimHandoff(server, person, handoff);
-  assert.ok(second.fence > first.fence);
-  await assert.rejects(LiveViewer.open(first.liveViewUrl), /refused with 403/);
+  const secondClaim = await claimHandoff(server, person, handoff);
+  assert.ok(secondClaim.fence > firstClaim.fence);
+  await assert.rejects(LiveViewer.open(firstClaim.liveViewUrl), /refused with 403/);
   firstViewer.sendInput({ type: 'text', text: 'stale' });
-  await sendWithLease(server, second, 'complete', { outcome: 'completed' });
+  await sendWithLease(server, secondClaim, 'complete', { outcome: 'completed' });
   await browser.close();
   await server.release(id);
 });
@@ -200,21 +203,21 @@ test('only one of twenty concurrent claims of a hand-off succeeds, and a returne
 test('the lease of a hand-off ends if it is not renewed or its live view is closed, and an unclaimed hand-off expires', async () => {
   const { id, browser, page, cdp } = await openCodePage();
   const { id: handoff } = await requestHandoff(server, key, id, { ttlSeconds: 300, leaseSeconds: 90 });
-  const first = await claimHandoff(server, person, handoff);
-  await pass(91_000, cdp);
+  const firstClaim = await claimHandoff(server, person, handoff);
+  await advanceWhileConnected(91_000, cdp);
   await eventually('the lease to end', async () => (await readHandoff(server, key, handoff)).status === 'requested');
-  assert.equal((await sendWithLease(server, first, 'renew')).status, 409);
-  const second = await claimHandoff(server, person, handoff);
-  const viewer = await LiveViewer.open(second.liveViewUrl);
+  assert.equal((await sendWithLease(server, firstClaim, 'renew')).status, 409);
+  const secondClaim = await claimHandoff(server, person, handoff);
+  const viewer = await LiveViewer.open(secondClaim.liveViewUrl);
   await eventually('control of the person', () => viewer.last('control')?.who === 'you');
   await viewer.close();
-  await pass(61_000, cdp);
+  await advanceWhileConnected(61_000, cdp);
   await eventually(
     'the person to have left',
     async () => (await readHandoff(server, key, handoff)).status === 'requested',
   );
   await page.keyboard.type('x');
-  await pass(300_000, cdp);
+  await advanceWhileConnected(300_000, cdp);
   await eventually(
     'the hand-off to expire',
     async () => (await readHandoff(server, key, handoff)).status === 'expired',

@@ -66,9 +66,9 @@ test('on a single machine, the list of hosts contains only this host with its se
   assert.equal(status, 200, text);
   const [host, ...others] = body.data;
   assert.deepEqual([body.isAlone, others, host?.isThis, host?.state, host?.used], [true, [], true, 'alone', 1]);
-  const sessions = await server.api<HostSessions>('GET', `${HOSTS}/${host?.id}/sessions`, { key: token });
+  const sessionsResponse = await server.api<HostSessions>('GET', `${HOSTS}/${host?.id}/sessions`, { key: token });
   assert.deepEqual(
-    sessions.body.data.map(one => [one.id, one.applicationName, one.status]),
+    sessionsResponse.body.data.map(one => [one.id, one.applicationName, one.status]),
     [[id, 'Default', 'RUNNING']],
   );
   const unknownHostResponse = await server.api<ErrorBody>('GET', `${HOSTS}/${server.applicationId}/sessions`, {
@@ -84,12 +84,12 @@ test('on a single machine, the list of hosts contains only this host with its se
 test('concurrent examination requests get the same result, and sessions keep running', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const examine = () => server.api<HostExamination>('POST', `${PATH}/examination`, { key: token });
-  const [one, other] = await Promise.all([examine(), examine()]);
-  assert.equal(one.status, 200, one.text);
-  assert.deepEqual(other.body, one.body);
-  const browser = one.body.findings.find(({ name }) => name === 'chromium');
-  assert.deepEqual([browser?.ok, browser?.cure], [true, '']);
-  assert.match(String(browser?.detail), /\d+\.\d+\.\d+/);
+  const [firstResponse, secondResponse] = await Promise.all([examine(), examine()]);
+  assert.equal(firstResponse.status, 200, firstResponse.text);
+  assert.deepEqual(secondResponse.body, firstResponse.body);
+  const browserFinding = firstResponse.body.findings.find(({ name }) => name === 'chromium');
+  assert.deepEqual([browserFinding?.ok, browserFinding?.cure], [true, '']);
+  assert.match(String(browserFinding?.detail), /\d+\.\d+\.\d+/);
   assert.equal((await server.read(id)).status, 'RUNNING');
   assert.equal((await server.release(id)).status, 'COMPLETED');
 });

@@ -83,9 +83,9 @@ test('a path that cannot be decoded is refused with 400', async () => {
 
 test('a request line with a fragment is answered as without it', async () => {
   const path = '/v1/applications/a#b/webhooks/c';
-  const outgoing = request(server.url, { method: 'DELETE', path, agent: false });
-  outgoing.end();
-  const [response]: IncomingMessage[] = await once(outgoing, 'response');
+  const outgoingRequest = request(server.url, { method: 'DELETE', path, agent: false });
+  outgoingRequest.end();
+  const [response]: IncomingMessage[] = await once(outgoingRequest, 'response');
   assert.equal(response?.statusCode, 405);
   const { code, message }: ErrorBody = JSON.parse(await text(response));
   assert.deepEqual([code, /GET/.test(message)], ['method_not_allowed', true]);
@@ -198,8 +198,8 @@ test('unknown fields in a new context or in imported storage state cause a warni
     [['unknown_field', 'nmae']],
   );
   const path = `/v1/browsers/contexts/${createResponse.body.id}`;
-  const state = { cookies: [], origins: [{ origin: 'https://shop.example', localStorage: [], indexedDB: [] }] };
-  const importResponse = await server.api<Context>('POST', `${path}/storage-state`, { body: state });
+  const storageState = { cookies: [], origins: [{ origin: 'https://shop.example', localStorage: [], indexedDB: [] }] };
+  const importResponse = await server.api<Context>('POST', `${path}/storage-state`, { body: storageState });
   assert.equal(importResponse.status, 200);
   assert.deepEqual(
     importResponse.body.warnings?.map(warning => warning.path),
@@ -208,7 +208,7 @@ test('unknown fields in a new context or in imported storage state cause a warni
   assert.equal((await server.api<Context>('GET', path)).body.warnings, undefined);
   for (const [url, body] of [
     ['/v1/browsers/contexts', { nmae: 'shop' }],
-    [`${path}/storage-state`, state],
+    [`${path}/storage-state`, storageState],
   ] as const) {
     const strictRefusal = await server.api('POST', url, { body, headers: { prefer: 'handling=strict' } });
     assert.deepEqual([strictRefusal.status, strictRefusal.body.code], [400, 'unknown_field']);
@@ -316,8 +316,8 @@ test('ids in paths, queries and bodies are accepted in upper case', async () => 
   const upperCaseId = session.id.toUpperCase();
   const events = await server.api<{ data: unknown[] }>('GET', `/v1/browsers/events?sessionId=${upperCaseId}`);
   assert.ok(events.body.data.length > 0);
-  const version = `/connect/json/version?signingKey=${session.signingKey}`;
-  assert.equal((await server.api('GET', `${SESSIONS}/${upperCaseId}${version}`, { key: null })).status, 200);
+  const versionPath = `/connect/json/version?signingKey=${session.signingKey}`;
+  assert.equal((await server.api('GET', `${SESSIONS}/${upperCaseId}${versionPath}`, { key: null })).status, 200);
   const releaseBody = { projectId, status: 'REQUEST_RELEASE' };
   assert.equal((await server.api('POST', `${SESSIONS}/${upperCaseId}`, { body: releaseBody })).status, 200);
   assert.equal((await server.api('DELETE', `/v1/browsers/contexts/${id.toUpperCase()}`)).status, 204);
@@ -342,17 +342,17 @@ test('If-Match: * matches any revision', async () => {
 
 test('a delete that an official client retries returns the same response as the first delete, and any other repeated delete returns 404', async () => {
   const headers = { 'x-stainless-retry-count': '1' };
-  const keys = `/v1/applications/${server.applicationId}/agent-keys`;
-  const authority = await uploadRequest('ca.pem', makeAuthority('Short').pem);
+  const keysPath = `/v1/applications/${server.applicationId}/agent-keys`;
+  const authorityUpload = await uploadRequest('ca.pem', makeAuthority('Short').pem);
   for (const [path, key] of [
     [
       await createObject('/v1/browsers/extensions', await uploadRequest('e.zip', messagingExtension('short'))),
       server.key,
     ],
-    [await createObject('/v1/browsers/certificates', authority), server.key],
+    [await createObject('/v1/browsers/certificates', authorityUpload), server.key],
     [await createObject('/v1/browsers/contexts', { body: {} }), server.key],
     [`/v1/browsers/downloads/${await downloadFile()}`, server.key],
-    [await createObject(keys, { key: token, body: { name: 'short' } }), token],
+    [await createObject(keysPath, { key: token, body: { name: 'short' } }), token],
     [await createObject('/v1/account/tokens', { key: token, body: { name: 'short', scopes: ['audit:read'] } }), token],
   ]) {
     const firstResponse = await server.api('DELETE', path, { key });
@@ -424,30 +424,32 @@ for (const [what, path, headers, status] of EARLY_REFUSALS)
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       const isForm = headers['content-type'].startsWith('multipart');
       const preamble = isForm ? '--x\r\ncontent-disposition: form-data; name="file"; filename="a.pem"\r\n\r\n' : '';
-      const end = isForm ? '\r\n--x--\r\n' : '';
+      const ending = isForm ? '\r\n--x--\r\n' : '';
       try {
         for (let round = 0; round < 4; round++) {
-          const lengthHeaders = chunked ? {} : { 'content-length': preamble.length + 4 * BODY_BYTES_MAX + end.length };
-          const first = request(`${server.url}${path}`, {
+          const lengthHeaders = chunked
+            ? {}
+            : { 'content-length': preamble.length + 4 * BODY_BYTES_MAX + ending.length };
+          const firstRequest = request(`${server.url}${path}`, {
             method: 'POST',
             agent,
             headers: { authorization: `Bearer ${server.key}`, ...headers, ...lengthHeaders },
           });
-          const refusal = once(first, 'response');
-          first.write(preamble);
-          for (let part = 0; part < 4; part++) first.write(Buffer.alloc(BODY_BYTES_MAX, 'x'));
-          first.end(end);
+          const refusal = once(firstRequest, 'response');
+          firstRequest.write(preamble);
+          for (let part = 0; part < 4; part++) firstRequest.write(Buffer.alloc(BODY_BYTES_MAX, 'x'));
+          firstRequest.end(ending);
           const [response]: IncomingMessage[] = await refusal;
           assert.equal(response?.statusCode, status);
-          const used = first.socket;
+          const usedSocket = firstRequest.socket;
           await text(response);
-          const next = request(`${server.url}/healthz`, { agent });
-          const nextResponse = once(next, 'response');
-          next.end();
-          const [healthy]: IncomingMessage[] = await nextResponse;
-          assert.equal(healthy?.statusCode, 200);
-          await text(healthy);
-          assert.ok(next.socket === used || response.headers.connection === 'close', 'closed unannounced');
+          const nextRequest = request(`${server.url}/healthz`, { agent });
+          const nextResponse = once(nextRequest, 'response');
+          nextRequest.end();
+          const [healthResponse]: IncomingMessage[] = await nextResponse;
+          assert.equal(healthResponse?.statusCode, 200);
+          await text(healthResponse);
+          assert.ok(nextRequest.socket === usedSocket || response.headers.connection === 'close', 'closed unannounced');
         }
       } finally {
         agent.destroy();
@@ -531,16 +533,16 @@ const OPERATIONS_WITH_ID = OPERATIONS.filter(isGuarded).filter(({ path }) => pat
 for (const { method, path } of OPERATIONS_WITH_ID.filter(isForPeople))
   test(`a person gets 404 for an id that does not exist: ${method} ${path}`, async () => {
     const person = await signInOwner();
-    const body = path.includes('/members/') && method === 'PATCH' ? { role: 'viewer' } : validBody(method, path);
+    const body = path.includes('/members/') && method === 'PATCH' ? { role: 'viewer' } : validBodyFor(method, path);
     const { status, body: refusal, text: said } = await person.send(method, path.replace(/\{\w+\}/g, UNKNOWN_ID), body);
     assert.deepEqual([status, (refusal as ErrorBody).code], [404, 'not_found'], said);
   });
 
-let owner: Promise<Person> | undefined;
+let ownerPromise: Promise<Person> | undefined;
 /** Signs in the owner of the first account, once for all tests. */
 const signInOwner = (): Promise<Person> => {
-  owner ??= Person.setUpOwner(server);
-  return owner;
+  ownerPromise ??= Person.setUpOwner(server);
+  return ownerPromise;
 };
 
 /** Whether the operation takes a device code, which is its own credential. */
@@ -562,7 +564,7 @@ const KEY_OPERATIONS = OPERATIONS_WITH_ID.filter(
 
 for (const { method, path } of KEY_OPERATIONS)
   test(`an id of another application returns 404: ${method} ${path}`, async () => {
-    const otherApp = await otherApplication();
+    const otherApp = await createOtherApplication();
     const url = path
       .replace('/agent/applications/{appId}', `/agent/applications/${otherApp.applicationId}`)
       .replace('{appId}', server.applicationId)
@@ -572,25 +574,25 @@ for (const { method, path } of KEY_OPERATIONS)
       .replace('{operationId}', 'browser.pdf')
       .replace('{hostId}', otherApp.sessionId)
       .replace('{pageId}', '0');
-    const key = /^\/v1\/(applications|account|topups|operator)/.test(path) ? token : await agentKey();
-    const body = validBody(method, path);
+    const key = /^\/v1\/(applications|account|topups|operator)/.test(path) ? token : await issueKeyOnce();
+    const body = validBodyFor(method, path);
     if (/^\/v1\/(topups\/)?applications\/\{appId\}/.test(path) && !path.includes('{keyId}'))
       return assertForeignApplication(method, path, otherApp);
-    const result = await server.api(method, url, { key, headers: { 'if-match': '"1"' }, ...(body ? { body } : {}) });
-    if (path.endsWith('/connect')) return assert.equal(result.body.code, 'upgrade_required');
-    assert.equal(result.status, 404, result.text);
-    assert.equal(result.body.code, 'not_found');
+    const response = await server.api(method, url, { key, headers: { 'if-match': '"1"' }, ...(body ? { body } : {}) });
+    if (path.endsWith('/connect')) return assert.equal(response.body.code, 'upgrade_required');
+    assert.equal(response.status, 404, response.text);
+    assert.equal(response.body.code, 'not_found');
   });
 
 let agentKeyPromise: Promise<string> | undefined;
 /** Returns a key with every scope for the first application. */
-function agentKey(): Promise<string> {
+function issueKeyOnce(): Promise<string> {
   agentKeyPromise ??= issueAgentKey(server, { scopes: [...AGENT_KEY_SCOPES] }).then(({ key }) => key);
   return agentKeyPromise;
 }
 
 /** Returns a valid body, so that the request is not refused before its id is checked. */
-function validBody(method: string, path: string): object | undefined {
+function validBodyFor(method: string, path: string): object | undefined {
   if (method === 'PATCH') return path.includes('/hosts/') ? { draining: true } : { name: 'mine' };
   if (method !== 'POST') return undefined;
   if (path.endsWith('/mcp')) return { jsonrpc: '2.0', id: 1, method: 'ping' };
@@ -639,23 +641,23 @@ interface OtherApplication {
   readonly keyId: string;
   readonly sessionId: string;
 }
-let made: Promise<OtherApplication> | undefined;
+let otherApplicationPromise: Promise<OtherApplication> | undefined;
 /** Returns a second application with a key and a session. It is created only once. */
-function otherApplication(): Promise<OtherApplication> {
-  made ??= (async () => {
-    const application = await server.api<{ id: string }>('POST', '/v1/applications', {
+function createOtherApplication(): Promise<OtherApplication> {
+  otherApplicationPromise ??= (async () => {
+    const applicationResponse = await server.api<{ id: string }>('POST', '/v1/applications', {
       key: token,
       body: { name: 'Other' },
     });
-    const keys = `/v1/applications/${application.body.id}/agent-keys`;
-    const keyResponse = await server.api<{ id: string; key: string }>('POST', keys, {
+    const keysPath = `/v1/applications/${applicationResponse.body.id}/agent-keys`;
+    const keyResponse = await server.api<{ id: string; key: string }>('POST', keysPath, {
       key: token,
       body: { name: 'other' },
     });
     const session = await server.createSession({ keepAlive: true }, keyResponse.body.key);
-    return { applicationId: application.body.id, keyId: keyResponse.body.id, sessionId: session.id };
+    return { applicationId: applicationResponse.body.id, keyId: keyResponse.body.id, sessionId: session.id };
   })();
-  return made;
+  return otherApplicationPromise;
 }
 
 // ---- service --------------------------------------------------------------------------------------------------------
@@ -749,4 +751,4 @@ test('the server log has a line at the start and end of a create and a release, 
 });
 
 test('ended sessions leave no process, file or unfinished database row behind while a session of another application is running', async () =>
-  server.waitUntilSettled([(await otherApplication()).sessionId]));
+  server.waitUntilSettled([(await createOtherApplication()).sessionId]));

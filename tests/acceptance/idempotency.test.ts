@@ -34,36 +34,36 @@ const create = (key: string, body: object = {}): Promise<ApiResult> =>
 
 const isReplay = ({ headers }: ApiResult): boolean => headers['idempotency-replayed'] === 'true';
 
-const sessions = async (status = 'PENDING,RUNNING'): Promise<Session[]> =>
+const listSessions = async (status = 'PENDING,RUNNING'): Promise<Session[]> =>
   (await server.api<Session[]>('GET', `${SESSIONS}?status=${status}`)).body;
 
 const releaseAll = async (): Promise<void> => {
-  await Promise.all((await sessions()).map(({ id }) => server.release(id)));
+  await Promise.all((await listSessions()).map(({ id }) => server.release(id)));
 };
 
 /** Sends a create. `hangUp` closes its connection. */
 function startCreate(headers: Record<string, string>, body = '{"keepAlive":true}'): { hangUp: () => void } {
-  const sent = request(`${server.url}${SESSIONS}`, {
+  const outgoingRequest = request(`${server.url}${SESSIONS}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${server.key}`, 'content-type': 'application/json', ...headers },
     agent: false,
   });
-  sent.on('error', () => {}); // Closing the connection causes an error.
-  sent.end(body);
-  return { hangUp: () => void sent.destroy() };
+  outgoingRequest.on('error', () => {}); // Closing the connection causes an error.
+  outgoingRequest.end(body);
+  return { hangUp: () => void outgoingRequest.destroy() };
 }
 
 // ---- with a key ----------------------------------------------------------------------------------------------------
 
 test('fifty concurrent creates with the same idempotency key return one session in identical responses', async () => {
   const key = randomUUID();
-  const results = await Promise.all(Array.from({ length: 50 }, () => create(key, { viewprot: 1 })));
-  assert.equal(new Set(results.map(({ text }) => text)).size, 1, 'all bodies are the same');
-  assert.deepEqual([...new Set(results.map(({ status }) => status))], [201]);
-  assert.equal(results.filter(isReplay).length, 49);
-  const [{ body, headers } = assert.fail()] = results;
+  const responses = await Promise.all(Array.from({ length: 50 }, () => create(key, { viewprot: 1 })));
+  assert.equal(new Set(responses.map(({ text }) => text)).size, 1, 'all bodies are the same');
+  assert.deepEqual([...new Set(responses.map(({ status }) => status))], [201]);
+  assert.equal(responses.filter(isReplay).length, 49);
+  const [{ body, headers } = assert.fail()] = responses;
   assert.deepEqual(
-    (await sessions()).map(({ id }) => id),
+    (await listSessions()).map(({ id }) => id),
     [body.id],
   );
   assert.equal(headers.location, `${SESSIONS}/${body.id}`);
@@ -121,7 +121,7 @@ test('a malformed idempotency key is refused', async () => {
     assert.deepEqual([status, body.code], [400, 'invalid_request'], JSON.stringify(key));
     assert.match(body.message, /Idempotency-Key/);
   }
-  assert.deepEqual(await sessions(), []);
+  assert.deepEqual(await listSessions(), []);
 });
 
 test('a refused request does not use up its idempotency key', async () => {
@@ -192,13 +192,13 @@ test('a repeated release with the same key returns the same response as the firs
 test('a caller that disconnected gets its session with a repeated request, even while the session is starting', async () => {
   chromium.setBehavior('slow');
   const key = randomUUID();
-  const first = startCreate({ 'idempotency-key': key });
-  const [pending] = await eventually('the session to be placed', sessions, found => found.length === 1);
-  first.hangUp();
+  const firstCreate = startCreate({ 'idempotency-key': key });
+  const [pendingSession] = await eventually('the session to be placed', listSessions, found => found.length === 1);
+  firstCreate.hangUp();
   const replay = await create(key);
   chromium.setBehavior('well');
-  assert.deepEqual([replay.status, replay.body.id, replay.body.status], [201, pending?.id, 'RUNNING']);
-  assert.equal((await sessions()).length, 1);
+  assert.deepEqual([replay.status, replay.body.id, replay.body.status], [201, pendingSession?.id, 'RUNNING']);
+  assert.equal((await listSessions()).length, 1);
   await releaseAll();
 });
 
@@ -206,12 +206,12 @@ test('an idempotency key is still recognized after the server crashed during the
   chromium.setBehavior('hangs');
   const key = randomUUID();
   startCreate({ 'idempotency-key': key });
-  const [pending] = await eventually('the session to be placed', sessions, found => found.length === 1);
+  const [pendingSession] = await eventually('the session to be placed', listSessions, found => found.length === 1);
   await eventually('the browser to be starting', () => chromium.isStarting());
   chromium.setBehavior('well');
   await server.restart();
   const replay = await create(key);
-  assert.deepEqual([replay.status, replay.body.id], [201, pending?.id]);
+  assert.deepEqual([replay.status, replay.body.id], [201, pendingSession?.id]);
   assert.deepEqual([replay.body.status, replay.body.endReason], ['ERROR', 'service_restart']);
   assert.ok(isReplay(replay));
   assert.equal((await create(randomUUID())).status, 201);
@@ -244,9 +244,9 @@ test('the official client creates only one session, even if its request times ou
 
 test('a retry gets the session whose response was lost, but only once, and only with the same agent key and body', async () => {
   chromium.setBehavior('slow');
-  const first = startCreate({ 'x-stainless-retry-count': '0' });
-  const [lost] = await eventually('the session to be placed', sessions, found => found.length === 1);
-  first.hangUp();
+  const firstCreate = startCreate({ 'x-stainless-retry-count': '0' });
+  const [lostSession] = await eventually('the session to be placed', listSessions, found => found.length === 1);
+  firstCreate.hangUp();
   chromium.setBehavior('well');
   const made = await server.operate(
     'keys',
@@ -257,15 +257,15 @@ test('a retry gets the session whose response was lost, but only once, and only 
     '--application',
     server.applicationId,
   );
-  const other: { key: string } = JSON.parse(made.stdout);
-  const otherResponses = [await resend(1, { keepAlive: true, timeout: 901 }), await resend(1, undefined, other.key)];
-  for (const { body } of otherResponses) assert.notEqual(body.id, lost?.id);
+  const otherKey: { key: string } = JSON.parse(made.stdout);
+  const otherResponses = [await resend(1, { keepAlive: true, timeout: 901 }), await resend(1, undefined, otherKey.key)];
+  for (const { body } of otherResponses) assert.notEqual(body.id, lostSession?.id);
   const replay = await resend(1);
-  assert.deepEqual([replay.status, replay.body.id, replay.body.status], [201, lost?.id, 'RUNNING']);
+  assert.deepEqual([replay.status, replay.body.id, replay.body.status], [201, lostSession?.id, 'RUNNING']);
   assert.ok(isReplay(replay) && replay.body.connectUrl);
   const nextResponse = await resend(2);
   assert.ok(
-    nextResponse.body.id !== lost?.id && !isReplay(nextResponse),
+    nextResponse.body.id !== lostSession?.id && !isReplay(nextResponse),
     'the response has arrived, so this is a new create',
   );
   await releaseAll();
@@ -274,25 +274,25 @@ test('a retry gets the session whose response was lost, but only once, and only 
 test('a retry does not get the session of a request that is still in progress or was answered', async () => {
   chromium.setBehavior('slow');
   const pendingCreate = resend(0);
-  await eventually('the session to be placed', sessions, found => found.length === 1);
+  await eventually('the session to be placed', listSessions, found => found.length === 1);
   chromium.setBehavior('well');
-  const [other, first] = await Promise.all([resend(1), pendingCreate]);
-  assert.notEqual(other.body.id, first.body.id);
-  assert.notEqual((await resend(1)).body.id, first.body.id);
+  const [otherResponse, firstResponse] = await Promise.all([resend(1), pendingCreate]);
+  assert.notEqual(otherResponse.body.id, firstResponse.body.id);
+  assert.notEqual((await resend(1)).body.id, firstResponse.body.id);
   await releaseAll();
 });
 
 test('a retry does not get a session whose response was lost two minutes ago', async () => {
-  const first = startCreate({ 'x-stainless-retry-count': '0' });
-  const [lost] = await eventually('the session to be placed', sessions, found => found.length === 1);
-  first.hangUp();
+  const firstCreate = startCreate({ 'x-stainless-retry-count': '0' });
+  const [lostSession] = await eventually('the session to be placed', listSessions, found => found.length === 1);
+  firstCreate.hangUp();
   await eventually(
     'the session to be running',
-    () => server.read(lost?.id ?? ''),
+    () => server.read(lostSession?.id ?? ''),
     ({ status }) => status === 'RUNNING',
   );
   await server.advance(121_000);
-  assert.notEqual((await resend(1)).body.id, lost?.id);
+  assert.notEqual((await resend(1)).body.id, lostSession?.id);
   await releaseAll();
   await server.waitUntilSettled();
 });
@@ -300,17 +300,17 @@ test('a retry does not get a session whose response was lost two minutes ago', a
 test('a retry after a crash of the server gets a new, running session', async () => {
   chromium.setBehavior('hangs');
   startCreate({ 'x-stainless-retry-count': '0' });
-  const [lost] = await eventually('the session to be placed', sessions, found => found.length === 1);
+  const [lostSession] = await eventually('the session to be placed', listSessions, found => found.length === 1);
   await eventually('the browser of the session to hang', () => chromium.isStarting());
   chromium.setBehavior('well');
   await server.restart();
   const retryResponse = await resend(1);
   assert.deepEqual([retryResponse.status, retryResponse.body.status], [201, 'RUNNING']);
-  assert.notEqual(retryResponse.body.id, lost?.id);
+  assert.notEqual(retryResponse.body.id, lostSession?.id);
   assert.deepEqual(
-    (await sessions()).map(({ id }) => id),
+    (await listSessions()).map(({ id }) => id),
     [retryResponse.body.id],
   );
-  assert.equal((await server.read(lost?.id ?? '')).endReason, 'service_restart');
+  assert.equal((await server.read(lostSession?.id ?? '')).endReason, 'service_restart');
   await releaseAll();
 });

@@ -62,10 +62,13 @@ test('the invocations of an application can be filtered by operation, status, ag
   assert.deepEqual(await listIds('?status=succeeded'), [third.id, second.id, first.id]);
   assert.deepEqual(await listIds(`?after=${second.createdAt}`), [third.id, second.id]);
   assert.deepEqual(await listIds(`?before=${second.createdAt}`), [first.id]);
-  const long = '0001-01-01T00:00:00.000Z';
-  assert.deepEqual([(await listIds(`?after=${long}`)).length, await listIds(`?before=${long}`)], [3, []]);
+  const earliestDate = '0001-01-01T00:00:00.000Z';
+  assert.deepEqual(
+    [(await listIds(`?after=${earliestDate}`)).length, await listIds(`?before=${earliestDate}`)],
+    [3, []],
+  );
   for (const bound of ['createdAfter', 'createdBefore'])
-    assert.equal((await server.api('GET', `/v1/browsers/sessions?${bound}=${long}`)).status, 200, bound);
+    assert.equal((await server.api('GET', `/v1/browsers/sessions?${bound}=${earliestDate}`)).status, 200, bound);
 });
 
 test('the invocations of an application are listed in list pages, and a cursor from the list of an agent key is refused', async () => {
@@ -102,8 +105,8 @@ test('a member with the role viewer and a token without applications:write get t
   const read = async (headers: Readonly<Record<string, string>>) =>
     (await server.api<Invocation>('GET', path(`/${first.id}`), { key: null, headers })).body;
   const bearer = (secret: string) => ({ authorization: `Bearer ${secret}` });
-  const withoutWrite = TOKEN_SCOPES.filter(scope => scope !== 'applications:write' && scope !== 'account:tokens');
-  for (const headers of [viewer.headers, bearer(await issueToken(withoutWrite))]) {
+  const scopesWithoutWrite = TOKEN_SCOPES.filter(scope => scope !== 'applications:write' && scope !== 'account:tokens');
+  for (const headers of [viewer.headers, bearer(await issueToken(scopesWithoutWrite))]) {
     const { input, output, receipt } = await read(headers);
     assert.deepEqual([input, output, receipt === undefined], [undefined, undefined, false]);
   }
@@ -114,12 +117,12 @@ test('a member with the role viewer and a token without applications:write get t
 });
 
 test('an invocation of another application and an unknown invocation are not found', async () => {
-  const otherApplication = await server.api<{ id: string }>('POST', '/v1/applications', {
+  const otherApplicationResponse = await server.api<{ id: string }>('POST', '/v1/applications', {
     key: token,
     body: { name: 'Other' },
   });
   for (const at of [
-    `/v1/applications/${otherApplication.body.id}/invocations/${first.id}`,
+    `/v1/applications/${otherApplicationResponse.body.id}/invocations/${first.id}`,
     path(`/${server.applicationId}`),
   ]) {
     const { status, body } = await server.api('GET', at, { key: token });
@@ -127,7 +130,7 @@ test('an invocation of another application and an unknown invocation are not fou
   }
   const emptyListResponse = await server.api<InvocationPage>(
     'GET',
-    `/v1/applications/${otherApplication.body.id}/invocations`,
+    `/v1/applications/${otherApplicationResponse.body.id}/invocations`,
     {
       key: token,
     },

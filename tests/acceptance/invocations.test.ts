@@ -119,15 +119,18 @@ test('browser.screenshot can capture the whole page or an element, and can retur
   });
   assert.equal(Object(wholeScreenshot.output).height, 2000);
   assert.equal((await fetchBytes(wholeScreenshot)).subarray(0, 2).toString('hex'), 'ffd8');
-  const part = await invokeSuccessfully('browser.screenshot', { url: `${pages.url}/shop`, selector: 'h1' });
-  assert.ok(Object(part.output).height < 100);
+  const elementScreenshot = await invokeSuccessfully('browser.screenshot', {
+    url: `${pages.url}/shop`,
+    selector: 'h1',
+  });
+  assert.ok(Object(elementScreenshot.output).height < 100);
 });
 
 test('browser.pdf returns a PDF and its number of pages', async () => {
-  const printed = await invokeSuccessfully('browser.pdf', { url: `${pages.url}/red`, paper: 'A5' });
-  assert.ok(Object(printed.output).pages >= 2);
-  const article = await invokeSuccessfully('browser.pdf', { url: `${pages.url}/article` });
-  const bytes = await fetchBytes(article);
+  const pdfInvocation = await invokeSuccessfully('browser.pdf', { url: `${pages.url}/red`, paper: 'A5' });
+  assert.ok(Object(pdfInvocation.output).pages >= 2);
+  const articleInvocation = await invokeSuccessfully('browser.pdf', { url: `${pages.url}/article` });
+  const bytes = await fetchBytes(articleInvocation);
   assert.equal(bytes.subarray(0, 5).toString(), '%PDF-');
   assert.ok(pdfText(bytes).includes('Berth gives each agent a browser'), 'its text can be read');
 });
@@ -188,8 +191,8 @@ test('operations can use the page of a running session, and the session keeps ru
     assert.equal(invocationResponse.body.status, 'succeeded', invocationResponse.text);
     return invocationResponse.body;
   };
-  const picture = decodePng(await fetchBytes(await invokeInSession('browser.screenshot', { selector: 'h1' })));
-  assert.ok(picture.width > picture.height, 'of the heading');
+  const png = decodePng(await fetchBytes(await invokeInSession('browser.screenshot', { selector: 'h1' })));
+  assert.ok(png.width > png.height, 'of the heading');
   assert.ok(pdfText(await fetchBytes(await invokeInSession('browser.pdf'))).includes('Lamp'));
   assert.match(Object((await invokeInSession('browser.content', { as: 'text' })).output).content, /Lamp/);
   assert.equal((await server.read(session.id)).status, 'RUNNING');
@@ -206,25 +209,25 @@ test('operations can use the page of a running session, and the session keeps ru
 });
 
 test('an error page, an unreachable host and a page that does not become ready in time are reported as failures', async () => {
-  const missingPageResult = (await invoke(server, key, 'browser.screenshot', { url: `${pages.url}/missing` })).body;
+  const missingPageInvocation = (await invoke(server, key, 'browser.screenshot', { url: `${pages.url}/missing` })).body;
   assert.deepEqual(
-    [missingPageResult.status, missingPageResult.error?.code, missingPageResult.error?.details],
+    [missingPageInvocation.status, missingPageInvocation.error?.code, missingPageInvocation.error?.details],
     ['failed', 'page_failed', { pageStatus: 404, url: `${pages.url}/missing` }],
   );
   assert.equal(
     (await invokeSuccessfully('browser.screenshot', { url: `${pages.url}/missing`, acceptStatus: [404] })).status,
     'succeeded',
   );
-  const unreachableResult = (await invoke(server, key, 'browser.content', { url: 'http://127.0.0.1:1/' })).body;
+  const unreachableInvocation = (await invoke(server, key, 'browser.content', { url: 'http://127.0.0.1:1/' })).body;
   assert.deepEqual(
-    [unreachableResult.status, unreachableResult.error?.code, unreachableResult.error?.phase],
+    [unreachableInvocation.status, unreachableInvocation.error?.code, unreachableInvocation.error?.phase],
     ['failed', 'page_failed', 'during'],
   );
-  const slowResult = (
+  const slowInvocation = (
     await invoke(server, key, 'browser.content', { url: `${pages.url}/shop`, waitUntil: '.never', timeoutMs: 1000 })
   ).body;
-  assert.deepEqual([slowResult.status, slowResult.error?.code], ['failed', 'timeout']);
-  for (const { receipt, sessionId = '' } of [missingPageResult, unreachableResult, slowResult]) {
+  assert.deepEqual([slowInvocation.status, slowInvocation.error?.code], ['failed', 'timeout']);
+  for (const { receipt, sessionId = '' } of [missingPageInvocation, unreachableInvocation, slowInvocation]) {
     assert.ok(receipt);
     await server.waitUntilEnded(sessionId);
   }
@@ -372,18 +375,18 @@ test('an agent can list only the invocations of its key, filtered by operation, 
     (await server.api('GET', agentPath(server, `invocations/${first?.id}`), { key: otherKey.key })).status,
     404,
   );
-  const foreign = agentPath(server, 'invocations').replace(server.applicationId, keyId);
-  assert.equal((await server.api('GET', foreign, { key })).status, 404);
+  const foreignPath = agentPath(server, 'invocations').replace(server.applicationId, keyId);
+  assert.equal((await server.api('GET', foreignPath, { key })).status, 404);
 });
 
 test('the output of an invocation is removed after 31 days, and the receipt is kept', async () => {
   const testClockServer = await startServer({ pages, clock: 'test', env: { BERTH_SLOTS: '2' } });
-  const own = await issueAgentKey(testClockServer, { expiresAt: undefined });
+  const ownKey = await issueAgentKey(testClockServer, { expiresAt: undefined });
   const {
     id,
     output,
     sessionId = '',
-  } = (await invoke(testClockServer, own.key, 'browser.screenshot', { url: `${pages.url}/red` })).body;
+  } = (await invoke(testClockServer, ownKey.key, 'browser.screenshot', { url: `${pages.url}/red` })).body;
   const { downloadUrl } = Object(output).artifact;
   assert.equal((await fetch(downloadUrl)).status, 200);
   await testClockServer.waitUntilEnded(sessionId);
@@ -391,8 +394,11 @@ test('the output of an invocation is removed after 31 days, and the receipt is k
   const oldInvocation = await eventually(
     'the output to be removed',
     async () =>
-      (await testClockServer.api<Invocation>('GET', agentPath(testClockServer, `invocations/${id}`), { key: own.key }))
-        .body,
+      (
+        await testClockServer.api<Invocation>('GET', agentPath(testClockServer, `invocations/${id}`), {
+          key: ownKey.key,
+        })
+      ).body,
     ({ output: left }) => left === undefined,
   );
   assert.ok(oldInvocation.receipt);

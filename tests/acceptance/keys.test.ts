@@ -12,13 +12,15 @@ import { eventually } from '../harness/until.ts';
 
 const server = await startServer({ clock: 'test', env: { BERTH_ENGINE: LIGHT_ENGINE } });
 // The token of these tests must expire later than the tokens that it issues, because a token cannot outlive its issuer.
-const IN_A_YEAR = new Date(Date.now() + 365 * 24 * 3_600_000).toISOString();
-const { token } = JSON.parse((await server.operate('tokens', 'create', '--json', '--expires', IN_A_YEAR)).stdout);
+const TOKEN_EXPIRES_AT = new Date(Date.now() + 365 * 24 * 3_600_000).toISOString();
+const { token } = JSON.parse(
+  (await server.operate('tokens', 'create', '--json', '--expires', TOKEN_EXPIRES_AT)).stdout,
+);
 
 const SESSIONS = '/v1/browsers/sessions';
 const KEYS = `/v1/applications/${server.applicationId}/agent-keys`;
 const TOKENS = '/v1/account/tokens';
-const HOUR = 3_600_000;
+const HOUR_MS = 3_600_000;
 
 const sendWithToken = <Body = ErrorBody>(method: string, path: string, body?: object, headers = {}) =>
   server.api<Body>(method, path, { key: token, headers, ...(body ? { body } : {}) });
@@ -29,8 +31,8 @@ async function issueKey(fields: object = {}): Promise<IssuedAgentKey> {
   return body;
 }
 
-const listWith = (key: string) => server.api('GET', SESSIONS, { key });
-const inFuture = (ms: number): string => new Date(server.now().getTime() + ms).toISOString();
+const listSessionsWith = (key: string) => server.api('GET', SESSIONS, { key });
+const timeAfter = (ms: number): string => new Date(server.now().getTime() + ms).toISOString();
 
 // ---- agent keys -----------------------------------------------------------------------------------------------------
 
@@ -39,11 +41,11 @@ test('a key is shown once, works immediately, and is listed without its secret',
   assert.match(issuedKey.key, /^bak_/);
   assert.ok(issuedKey.key.startsWith(issuedKey.prefix));
   assert.deepEqual(issuedKey.scopes, ['browsers:read', 'browsers:write', 'browsers:connect', 'browsers:files']);
-  assert.equal((await listWith(issuedKey.key)).status, 200);
+  assert.equal((await listSessionsWith(issuedKey.key)).status, 200);
   const { body, text } = await sendWithToken<AgentKeyPage>('GET', KEYS);
-  const listed = body.data.find(({ id }) => id === issuedKey.id);
-  assert.equal(listed?.name, 'nightly');
-  assert.equal(listed.status, 'active');
+  const listedKey = body.data.find(({ id }) => id === issuedKey.id);
+  assert.equal(listedKey?.name, 'nightly');
+  assert.equal(listedKey.status, 'active');
   assert.ok(!text.includes(issuedKey.key));
   const readResponse = await sendWithToken<AgentKey>('GET', `${KEYS}/${issuedKey.id}`);
   assert.equal(readResponse.headers.etag, '"1"');
@@ -56,7 +58,7 @@ test('a revoked key is refused immediately over HTTP and CDP, and its session ke
   const address = session.connectUrl.replace(/\?.*/, '');
   const client = await CdpClient.connect(address, { authorization: `Bearer ${key}` });
   assert.equal((await sendWithToken('DELETE', `${KEYS}/${id}`)).status, 204);
-  const refusal = await listWith(key);
+  const refusal = await listSessionsWith(key);
   assert.equal(refusal.status, 401);
   assert.equal(refusal.body.code, 'invalid_credentials');
   assert.equal((await expectUpgradeRefusal(address, { authorization: `Bearer ${key}` })).status, 401);
@@ -64,28 +66,28 @@ test('a revoked key is refused immediately over HTTP and CDP, and its session ke
   assert.equal((await client.waitForClose()).code, 4001);
   assert.equal((await server.read(session.id)).status, 'RUNNING');
   assert.equal((await sendWithToken('DELETE', `${KEYS}/${id}`)).status, 404, 'a revoked key cannot be revoked again');
-  const listed = (await sendWithToken<AgentKeyPage>('GET', KEYS)).body.data.find(one => one.id === id);
-  assert.equal(listed?.status, 'revoked');
+  const listedKey = (await sendWithToken<AgentKeyPage>('GET', KEYS)).body.data.find(one => one.id === id);
+  assert.equal(listedKey?.status, 'revoked');
   await server.release(session.id);
 });
 
 test('the server refuses a key after it was revoked on the command line', async () => {
   const { id, key } = await issueKey();
-  assert.equal((await listWith(key)).status, 200);
+  assert.equal((await listSessionsWith(key)).status, 200);
   const { code, stderr } = await server.operate('keys', 'revoke', id);
   assert.equal(code, 0, stderr);
   // The database notifies the server shortly after the command has ended.
-  const readStatus = async (): Promise<number> => (await listWith(key)).status;
+  const readStatus = async (): Promise<number> => (await listSessionsWith(key)).status;
   await eventually('the key to be refused', readStatus, status => status === 401);
 });
 
 test('an expired key is refused', async () => {
-  const { key, id } = await issueKey({ expiresAt: inFuture(HOUR) });
-  assert.equal((await listWith(key)).status, 200);
-  await server.advance(HOUR - 60_000);
-  assert.equal((await listWith(key)).status, 200);
+  const { key, id } = await issueKey({ expiresAt: timeAfter(HOUR_MS) });
+  assert.equal((await listSessionsWith(key)).status, 200);
+  await server.advance(HOUR_MS - 60_000);
+  assert.equal((await listSessionsWith(key)).status, 200);
   await server.advance(61_000);
-  const refusal = await listWith(key);
+  const refusal = await listSessionsWith(key);
   assert.equal(refusal.status, 401);
   assert.equal(refusal.body.code, 'invalid_credentials');
   assert.equal((await sendWithToken<AgentKey>('GET', `${KEYS}/${id}`)).body.status, 'expired');
@@ -94,12 +96,12 @@ test('an expired key is refused', async () => {
 test('unknown, revoked, expired and malformed keys are refused with the same message', async () => {
   const revokedKey = await issueKey();
   await sendWithToken('DELETE', `${KEYS}/${revokedKey.id}`);
-  const expiredKey = await issueKey({ expiresAt: inFuture(60_000) });
+  const expiredKey = await issueKey({ expiresAt: timeAfter(60_000) });
   await server.advance(61_000);
   const mistypedKey = `${server.key.slice(0, -1)}${server.key.endsWith('a') ? 'b' : 'a'}`;
   const messages = [];
   for (const key of [revokedKey.key, expiredKey.key, mistypedKey, 'bak_nonsense', 'nonsense']) {
-    const { status, headers, body } = await listWith(key);
+    const { status, headers, body } = await listSessionsWith(key);
     assert.equal(status, 401);
     assert.equal(headers['www-authenticate'], 'Bearer');
     messages.push(`${body.code} ${body.message}`);
@@ -152,12 +154,12 @@ test('a key without browsers:connect can manage sessions but cannot connect', as
 test('browsers:read does not allow creates, and browsers:write does not allow lists', async () => {
   const readKey = (await issueKey({ scopes: ['browsers:read'] })).key;
   const writeKey = (await issueKey({ scopes: ['browsers:write'] })).key;
-  assert.equal((await listWith(readKey)).status, 200);
+  assert.equal((await listSessionsWith(readKey)).status, 200);
   const refusal = await server.api('POST', SESSIONS, { key: readKey, body: {} });
   assert.equal(refusal.status, 403);
   assert.equal(refusal.body.code, 'permission_denied');
   assert.match(refusal.body.message, /browsers:write/);
-  assert.equal((await listWith(writeKey)).status, 403);
+  assert.equal((await listSessionsWith(writeKey)).status, 403);
 });
 
 for (const [what, fields, path] of [
@@ -192,17 +194,17 @@ test('an unknown field of a new key is refused, because a misspelled restriction
 
 test('a key can be restricted to address ranges', async () => {
   const remoteKey = await issueKey({ cidrAllow: ['203.0.113.0/24'] });
-  const refusal = await listWith(remoteKey.key);
+  const refusal = await listSessionsWith(remoteKey.key);
   assert.equal(refusal.status, 403);
   assert.equal(refusal.body.code, 'address_not_allowed');
   const localKey = await issueKey({ cidrAllow: ['203.0.113.0/24', '127.0.0.0/8'] });
-  assert.equal((await listWith(localKey.key)).status, 200);
+  assert.equal((await listSessionsWith(localKey.key)).status, 200);
 });
 
 test('a change of a key requires its revision, and takes effect immediately', async () => {
-  const { id, key } = await issueKey({ expiresAt: inFuture(2 * HOUR) });
+  const { id, key } = await issueKey({ expiresAt: timeAfter(2 * HOUR_MS) });
   const path = `${KEYS}/${id}`;
-  assert.equal((await listWith(key)).status, 200);
+  assert.equal((await listSessionsWith(key)).status, 200);
   const unconditionalResponse = await sendWithToken('PATCH', path, { name: 'other' });
   assert.equal(unconditionalResponse.status, 428);
   assert.equal(unconditionalResponse.body.code, 'precondition_required');
@@ -214,11 +216,16 @@ test('a change of a key requires its revision, and takes effect immediately', as
   );
   assert.equal(patchResponse.status, 200);
   assert.equal(patchResponse.headers.etag, '"2"');
-  assert.equal((await listWith(key)).status, 403);
+  assert.equal((await listSessionsWith(key)).status, 403);
   const staleResponse = await sendWithToken('PATCH', path, { name: 'other' }, { 'if-match': '"1"' });
   assert.equal(staleResponse.status, 412);
   assert.equal(staleResponse.body.code, 'precondition_failed');
-  const expiryResponse = await sendWithToken('PATCH', path, { expiresAt: inFuture(3 * HOUR) }, { 'if-match': '"2"' });
+  const expiryResponse = await sendWithToken(
+    'PATCH',
+    path,
+    { expiresAt: timeAfter(3 * HOUR_MS) },
+    { 'if-match': '"2"' },
+  );
   assert.equal(expiryResponse.status, 400);
   const scopesResponse = await sendWithToken('PATCH', path, { scopes: ['browsers:read'] }, { 'if-match': '"2"' });
   assert.equal(scopesResponse.body.code, 'unknown_field');
@@ -248,15 +255,17 @@ test('the grants of a key can be replaced, and are kept when the key is rotated'
 });
 
 test('a rotated key works until its grace period ends', async () => {
-  const old = await issueKey({ scopes: ['browsers:read'] });
-  const rotateResponse = await sendWithToken<IssuedAgentKey>('POST', `${KEYS}/${old.id}/rotate`, { graceSeconds: 600 });
+  const oldKey = await issueKey({ scopes: ['browsers:read'] });
+  const rotateResponse = await sendWithToken<IssuedAgentKey>('POST', `${KEYS}/${oldKey.id}/rotate`, {
+    graceSeconds: 600,
+  });
   assert.equal(rotateResponse.status, 201);
-  assert.deepEqual(rotateResponse.body.scopes, old.scopes);
-  assert.equal((await listWith(old.key)).status, 200);
-  assert.equal((await listWith(rotateResponse.body.key)).status, 200);
+  assert.deepEqual(rotateResponse.body.scopes, oldKey.scopes);
+  assert.equal((await listSessionsWith(oldKey.key)).status, 200);
+  assert.equal((await listSessionsWith(rotateResponse.body.key)).status, 200);
   await server.advance(601_000);
-  assert.equal((await listWith(old.key)).status, 401);
-  assert.equal((await listWith(rotateResponse.body.key)).status, 200);
+  assert.equal((await listSessionsWith(oldKey.key)).status, 401);
+  assert.equal((await listSessionsWith(rotateResponse.body.key)).status, 200);
 });
 
 // ---- applications -----------------------------------------------------------------------------------------------------
@@ -311,19 +320,19 @@ test('a token can use only its scopes, and cannot be issued with account:tokens 
   assert.equal((await server.api('POST', KEYS, { key: issueResponse.body.token, body: { name: 'x' } })).status, 403);
   assert.equal((await issue({ scopes: ['applications:read'] }, issueResponse.body.token)).status, 403);
   assert.ok((await issue({ scopes: ['account:tokens'] })).status >= 400);
-  assert.equal((await issue({ scopes: ['applications:read'], expiresAt: inFuture(400 * 24 * HOUR) })).status, 400);
+  assert.equal((await issue({ scopes: ['applications:read'], expiresAt: timeAfter(400 * 24 * HOUR_MS) })).status, 400);
 });
 
 test('a token can be read with the token itself, is listed without its secret, and is revoked immediately', async () => {
   const issueResponse = await sendWithToken<IssuedToken>('POST', TOKENS, { name: 'short', scopes: ['keys:write'] });
-  const { id, token: text } = issueResponse.body;
-  const currentTokenResponse = await server.api<Token>('GET', `${TOKENS}/current`, { key: text });
+  const { id, token: issuedToken } = issueResponse.body;
+  const currentTokenResponse = await server.api<Token>('GET', `${TOKENS}/current`, { key: issuedToken });
   assert.equal(currentTokenResponse.body.id, id);
-  const listed = await sendWithToken<TokenPage>('GET', TOKENS);
-  assert.ok(listed.body.data.some(one => one.id === id));
-  assert.ok(!listed.text.includes(text));
+  const listResponse = await sendWithToken<TokenPage>('GET', TOKENS);
+  assert.ok(listResponse.body.data.some(one => one.id === id));
+  assert.ok(!listResponse.text.includes(issuedToken));
   assert.equal((await sendWithToken('DELETE', `${TOKENS}/${id}`)).status, 204);
-  assert.equal((await server.api('GET', `${TOKENS}/current`, { key: text })).status, 401);
+  assert.equal((await server.api('GET', `${TOKENS}/current`, { key: issuedToken })).status, 401);
   assert.equal((await sendWithToken('DELETE', `${TOKENS}/${id}`)).status, 404);
 });
 
@@ -332,9 +341,9 @@ test('a token expires after 90 days by default', async () => {
     name: 'quarter',
     scopes: ['applications:read'],
   });
-  const days = (Date.parse(String(issueResponse.body.expiresAt)) - server.now().getTime()) / (24 * HOUR);
+  const days = (Date.parse(String(issueResponse.body.expiresAt)) - server.now().getTime()) / (24 * HOUR_MS);
   assert.ok(Math.abs(days - 90) < 0.01, `${days} days`);
-  await server.advance(90 * 24 * HOUR + 60_000);
+  await server.advance(90 * 24 * HOUR_MS + 60_000);
   assert.equal((await server.api('GET', '/v1/applications', { key: issueResponse.body.token })).status, 401);
 });
 

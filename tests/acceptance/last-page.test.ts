@@ -9,7 +9,7 @@ import { openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-const SAVE_MS = 2_000;
+const SAVE_INTERVAL_MS = 2_000;
 
 const pages = await openPages({
   '/checkout': '<!doctype html><title>Checkout of 100%_done</title>',
@@ -38,7 +38,7 @@ test('a session shows its last page within seconds, and keeps the last page when
   const lastPage = await eventually(
     'the last page to be saved',
     async () => {
-      await server.advance(SAVE_MS);
+      await server.advance(SAVE_INTERVAL_MS);
       return ((await server.read(session.id)) as Session).lastPage;
     },
     page => page?.title === 'Checkout of 100%_done',

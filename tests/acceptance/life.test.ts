@@ -15,18 +15,18 @@ import { waitForSessionEvent } from '../harness/session-events.ts';
 import { browserProcessOf } from '../harness/session-processes.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
 
-const SECOND = 1000;
+const SECOND_MS = 1000;
 /** The grace period, longer than the default of two seconds, so that a client can connect in time on a busy machine. */
-const GRACE_MS = 20 * SECOND;
+const GRACE_MS = 20 * SECOND_MS;
 /** The interval of pings. A client that answers a ping is considered connected. */
-const PING_MS = 20 * SECOND;
+const PING_INTERVAL_MS = 20 * SECOND_MS;
 
 /** More than the buffers at both ends of a connection can hold. */
 const LONG_RESPONSE_BYTES = 16 * 1024 ** 2;
 
 const server = await startServer({
   clock: 'test',
-  env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_DISCONNECT_GRACE: `${GRACE_MS / SECOND}` },
+  env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_DISCONNECT_GRACE: `${GRACE_MS / SECOND_MS}` },
 });
 
 const assertRuns = async (id: string): Promise<void> => assert.equal((await server.read(id)).status, 'RUNNING');
@@ -41,7 +41,7 @@ async function waitOutGracePeriod(id: string): Promise<void> {
     async () => (await readEvents(id, 'client.connected,client.disconnected')).at(-1),
     last => last?.type === 'client.disconnected' && last.detail.clients === 0,
   );
-  await server.advance(GRACE_MS + SECOND);
+  await server.advance(GRACE_MS + SECOND_MS);
 }
 
 async function assertEnded(id: string, status: Session['status'], endReason: Session['endReason']): Promise<void> {
@@ -68,14 +68,14 @@ test('a session ends at its time limit, with a client and keepAlive or with neit
   const keepAliveSession = await server.createSession({ timeout: 120, keepAlive: true });
   const plainSession = await server.createSession({ timeout: 120 });
   const client = await CdpClient.connect(keepAliveSession.connectUrl);
-  await server.advance(50 * SECOND);
+  await server.advance(50 * SECOND_MS);
   await assertRuns(keepAliveSession.id);
   await assertRuns(plainSession.id);
   // Advances in steps, because a client that sends nothing for 55 seconds is disconnected.
   await client.send('Browser.getVersion');
-  await server.advance(35 * SECOND);
+  await server.advance(35 * SECOND_MS);
   await client.ask('Browser.getVersion');
-  await server.advance(36 * SECOND);
+  await server.advance(36 * SECOND_MS);
   const { code, reason } = await client.waitForClose();
   assert.equal(code, 4001);
   assert.match(reason, /timed_out/);
@@ -88,18 +88,18 @@ test('an extended time limit of a running session takes effect', async () => {
   const { id } = await server.createSession({ timeout: 60, keepAlive: true });
   const updateResponse = await server.api<Session>('POST', `/v1/browsers/sessions/${id}`, { body: { timeout: 120 } });
   assert.equal(updateResponse.status, 200);
-  await server.advance(90 * SECOND);
+  await server.advance(90 * SECOND_MS);
   await assertRuns(id);
-  await server.advance(31 * SECOND);
+  await server.advance(31 * SECOND_MS);
   await assertEnded(id, 'TIMED_OUT', 'timed_out');
 });
 
 test('a session without clients ends after 300 seconds, unless it has keepAlive', async () => {
   const plainSession = await server.createSession();
   const keepAliveSession = await server.createSession({ keepAlive: true });
-  await server.advance(240 * SECOND);
+  await server.advance(240 * SECOND_MS);
   await assertRuns(plainSession.id);
-  await server.advance(61 * SECOND);
+  await server.advance(61 * SECOND_MS);
   await assertEnded(plainSession.id, 'TIMED_OUT', 'connect_timeout');
   await assertRuns(keepAliveSession.id);
   await server.release(keepAliveSession.id);
@@ -107,16 +107,16 @@ test('a session without clients ends after 300 seconds, unless it has keepAlive'
 
 test('a session waits for another client during the grace period after its last client disconnected', async () => {
   const { id, connectUrl } = await server.createSession();
-  const first = await CdpClient.connect(connectUrl);
-  const second = await CdpClient.connect(connectUrl);
-  await first.close();
+  const firstClient = await CdpClient.connect(connectUrl);
+  const secondClient = await CdpClient.connect(connectUrl);
+  await firstClient.close();
   await server.advance(2 * GRACE_MS);
   await assertRuns(id);
-  await second.close();
-  const third = await CdpClient.connect(connectUrl);
+  await secondClient.close();
+  const thirdClient = await CdpClient.connect(connectUrl);
   await server.advance(2 * GRACE_MS);
   await assertRuns(id);
-  await third.close();
+  await thirdClient.close();
   await waitOutGracePeriod(id);
   await assertEnded(id, 'COMPLETED', 'client_disconnected');
 });
@@ -133,7 +133,7 @@ test('a session with keepAlive continues after its clients disconnect, and anoth
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   await client.close();
-  await server.advance(1000 * SECOND);
+  await server.advance(1000 * SECOND_MS);
   await assertRuns(id);
   const next = await CdpClient.connect(connectUrl);
   assert.match(String((await next.send('Browser.getVersion')).product), /^(Headless)?Chrome\//);
@@ -160,7 +160,7 @@ test('in a session with keepAlive, Browser.close disconnects only the client tha
   await assertRuns(id);
   const browser = await puppeteer.connect({ browserWSEndpoint: connectUrl, defaultViewport: null });
   await browser.close();
-  await server.advance(100 * SECOND);
+  await server.advance(100 * SECOND_MS);
   await assertRuns(id);
   await server.release(id);
 });
@@ -188,21 +188,21 @@ test('a session whose browser dies ends as crashed, and its clients are closed w
 test('a client that sends no commands for 600 seconds is closed with 4003 and counts as disconnected', async () => {
   const { id, connectUrl } = await server.createSession();
   const idle = await CdpClient.connect(connectUrl);
-  const busy = await CdpClient.connect(connectUrl);
-  for (let ms = 0; ms <= 600 * SECOND + PING_MS && idle.isOpen; ms += PING_MS) {
-    await server.advance(PING_MS);
-    await busy.send('Browser.getVersion');
+  const busyClient = await CdpClient.connect(connectUrl);
+  for (let ms = 0; ms <= 600 * SECOND_MS + PING_INTERVAL_MS && idle.isOpen; ms += PING_INTERVAL_MS) {
+    await server.advance(PING_INTERVAL_MS);
+    await busyClient.send('Browser.getVersion');
   }
   assert.equal((await idle.waitForClose()).code, 4003);
-  const [left] = await eventually(
+  const [disconnectEvent] = await eventually(
     'the disconnection event of the client',
     () => readEvents(id, 'client.disconnected'),
     events => events.length > 0,
   );
-  assert.deepEqual(left?.detail, { clients: 1, why: 'no command was received for 600 seconds' });
-  await busy.send('Browser.getVersion');
+  assert.deepEqual(disconnectEvent?.detail, { clients: 1, why: 'no command was received for 600 seconds' });
+  await busyClient.send('Browser.getVersion');
   await assertRuns(id);
-  await busy.close();
+  await busyClient.close();
   await waitOutGracePeriod(id);
   await assertEnded(id, 'COMPLETED', 'client_disconnected');
 });
@@ -218,17 +218,17 @@ test('a client that neither responds to pings nor sends a command or a part of a
   for (const part of ['{"id":1,', '"method":', '"Browser', '.get', 'Version"', ' ']) {
     sendingClient.sendFragment(part);
     await talkingClient.send('Browser.getVersion');
-    await server.advance(PING_MS);
+    await server.advance(PING_INTERVAL_MS);
   }
   await silentClient.waitForClose();
-  const [left] = await eventually(
+  const [disconnectEvent] = await eventually(
     'the disconnection event of the client',
     () => readEvents(id, 'client.disconnected'),
     events => events.length > 0,
   );
-  assert.equal(left?.detail.clients, 2);
+  assert.equal(disconnectEvent?.detail.clients, 2);
   // More than 60 seconds are possible, because the clock also runs by itself.
-  assert.match(String(left?.detail.why), /^the client sent nothing for 6[0-4] seconds$/);
+  assert.match(String(disconnectEvent?.detail.why), /^the client sent nothing for 6[0-4] seconds$/);
   const reply = sendingClient.next('the answer to a command of two minutes', message => message.id === 1);
   sendingClient.sendRaw('}');
   assert.ok((await reply).result);
@@ -240,12 +240,12 @@ test('a client that neither responds to pings nor sends a command or a part of a
 test('a client that vanishes between two pings is disconnected within a minute of its last command', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const vanishingClient = await connectWithoutPongs(connectUrl);
-  await server.advance(10 * SECOND);
+  await server.advance(10 * SECOND_MS);
   await vanishingClient.send('Browser.getVersion');
-  for (const seconds of [10, 20, 20, 6]) await server.advance(seconds * SECOND);
+  for (const seconds of [10, 20, 20, 6]) await server.advance(seconds * SECOND_MS);
   await vanishingClient.waitForClose();
-  const [left] = await waitForSessionEvent(server, id, 'client.disconnected');
-  const [, seconds] = /^the client sent nothing for (\d+) seconds$/.exec(String(left?.detail.why)) ?? [];
+  const [disconnectEvent] = await waitForSessionEvent(server, id, 'client.disconnected');
+  const [, seconds] = /^the client sent nothing for (\d+) seconds$/.exec(String(disconnectEvent?.detail.why)) ?? [];
   // This number may be more than the 56 seconds by which the test advances the clock, because the clock also runs by
   // itself.
   assert.ok(Number(seconds) < 65, `after ${seconds} seconds`);
@@ -254,20 +254,20 @@ test('a client that vanishes between two pings is disconnected within a minute o
 
 test('a client that stops reading is not disconnected while a ping waits behind a long response', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
-  const slow = await CdpClient.connect(connectUrl);
-  const page = await slow.attachToPage();
-  const reply = slow.evaluate(`'x'.repeat(${LONG_RESPONSE_BYTES})`, page);
-  slow.stall();
+  const slowClient = await CdpClient.connect(connectUrl);
+  const page = await slowClient.attachToPage();
+  const reply = slowClient.evaluate(`'x'.repeat(${LONG_RESPONSE_BYTES})`, page);
+  slowClient.stall();
   const secondClient = await CdpClient.connect(connectUrl);
   // The page responds in order, so the long response has already been written.
   await secondClient.evaluate('1', await secondClient.attachToPage());
-  for (let ms = 0; ms < 5 * 60 * SECOND; ms += PING_MS) {
+  for (let ms = 0; ms < 5 * 60 * SECOND_MS; ms += PING_INTERVAL_MS) {
     await secondClient.send('Browser.getVersion');
-    await server.advance(PING_MS);
+    await server.advance(PING_INTERVAL_MS);
   }
-  slow.resume();
+  slowClient.resume();
   assert.equal(String(await reply).length, LONG_RESPONSE_BYTES);
-  for (const client of [slow, secondClient]) await client.close();
+  for (const client of [slowClient, secondClient]) await client.close();
   await server.release(id);
 });
 
@@ -295,9 +295,9 @@ test('a session whose client does not return after a restart is still running af
   );
   await server.restart();
   assert.equal((await client.waitForClose()).code, 1006);
-  await server.advance(15 * SECOND);
+  await server.advance(15 * SECOND_MS);
   await assertRuns(id);
-  await server.advance(16 * SECOND);
+  await server.advance(16 * SECOND_MS);
   await assertEnded(id, 'COMPLETED', 'client_disconnected');
 });
 
@@ -341,11 +341,11 @@ test('a server that is shutting down refuses creates, and marks the refusal as r
   const client = await CdpClient.connect(connectUrl);
   // The create begins before the signal. Soon after the signal, the server accepts no new connections, but it still
   // waits for requests that it has received.
-  const create = await beginCreate();
+  const pendingCreate = await beginCreate();
   const exitCode = server.kill('SIGINT');
   // The server starts to refuse creates before it ends the sessions.
   assert.equal((await client.waitForClose()).code, 1000);
-  const response = await create.finish({});
+  const response = await pendingCreate.finish({});
   const body: ErrorBody = JSON.parse(await text(response));
   assert.deepEqual([response.statusCode, body.code], [503, 'capacity']);
   assert.equal(response.headers['x-should-retry'], 'true');

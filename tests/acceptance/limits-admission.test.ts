@@ -57,14 +57,14 @@ const nameOf = (session: Session | undefined): unknown => session?.userMetadata?
 
 /** Sends a create, and resolves when the whole request has been sent. `hangUp` closes the connection of the request. */
 async function startCreate(waitSeconds: number): Promise<{ hangUp: () => void }> {
-  const sent = request(`${server.url}${SESSIONS}`, {
+  const outgoingRequest = request(`${server.url}${SESSIONS}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${server.key}`, prefer: `wait=${waitSeconds}` },
     agent: false,
   });
-  sent.on('error', () => {}); // Closing the connection causes an error.
-  await new Promise<void>(resolve => sent.end(resolve));
-  return { hangUp: () => void sent.destroy() };
+  outgoingRequest.on('error', () => {}); // Closing the connection causes an error.
+  await new Promise<void>(resolve => outgoingRequest.end(resolve));
+  return { hangUp: () => void outgoingRequest.destroy() };
 }
 
 test('with a limit of ten sessions, ten of a hundred concurrent creates start, and the other ninety are refused with the details of the limit', async () => {
@@ -113,7 +113,7 @@ test('while ten sessions are running, five creates wait, five are refused, and t
     pendingCreates.push(create(name, 55));
     await waitUntilQueued(pendingCreates.length);
   }
-  const third = await startCreate(55);
+  const thirdCreate = await startCreate(55);
   await waitUntilQueued(3);
   for (const name of ['four', 'five']) {
     pendingCreates.push(create(name, 55));
@@ -129,7 +129,7 @@ test('while ten sessions are running, five creates wait, five are refused, and t
   }
   const refusal = await create('hasty');
   assert.deepEqual([refusal.status, refusal.body.details?.scope], [429, 'application']);
-  third.hangUp();
+  thirdCreate.hangUp();
   await waitUntilQueued(4);
   // The test might not observe a create that waits for only a second, but the response contains its position in the
   // queue.
@@ -140,10 +140,10 @@ test('while ten sessions are running, five creates wait, five are refused, and t
   );
   assert.ok(Number(headers['x-berth-waited']) >= 1000, String(headers['x-berth-waited']));
   assert.equal(Number(headers['x-berth-waited']), body.details?.waitedMs);
-  const order: unknown[] = [];
+  const namesInOrder: unknown[] = [];
   for (const session of (await listRunning()).slice(0, pendingCreates.length)) {
     await server.release(session.id);
-    order.push(
+    namesInOrder.push(
       nameOf(
         await eventually(
           'the next session to start',
@@ -153,11 +153,11 @@ test('while ten sessions are running, five creates wait, five are refused, and t
       ),
     );
   }
-  assert.deepEqual(order, ['one', 'two', 'four', 'five']);
-  for (const result of await Promise.all(pendingCreates)) {
-    assert.equal(result.status, 201, result.text);
-    assert.equal(result.headers['preference-applied'], 'wait=55');
-    assert.ok(Number(result.headers['x-berth-waited']) > 0);
+  assert.deepEqual(namesInOrder, ['one', 'two', 'four', 'five']);
+  for (const response of await Promise.all(pendingCreates)) {
+    assert.equal(response.status, 201, response.text);
+    assert.equal(response.headers['preference-applied'], 'wait=55');
+    assert.ok(Number(response.headers['x-berth-waited']) > 0);
   }
   await Promise.all((await listRunning()).map(({ id }) => server.release(id)));
   await server.waitUntilSettled();
@@ -171,8 +171,8 @@ test('with a limit of ten sessions, only ten of a hundred concurrent creates and
   const input = { url: `${pages.url}/slow`, timeoutMs: 120_000 };
   const call = () => invoke(server, key, 'browser.content', input, { headers: { prefer: 'respond-async' } });
   const firstCalls = await Promise.all(Array.from({ length: 4 }, call));
-  const rest = Array.from({ length: 48 }, async (_, index) => Promise.all([create(`mixed ${index}`), call()]));
-  const pairs = await Promise.all(rest);
+  const pendingPairs = Array.from({ length: 48 }, async (_, index) => Promise.all([create(`mixed ${index}`), call()]));
+  const pairs = await Promise.all(pendingPairs);
   const calls = [...firstCalls, ...pairs.map(([, called]) => called)];
   const admittedCalls = calls.filter(({ status }) => status === 202);
   const { 201: created = 0, ...refusalCounts } = tally(pairs.map(([made]) => made));
@@ -203,11 +203,11 @@ test('applications get free slots in turn, and no browser is started for a calle
   );
   const otherKey = keyResponse.body.key;
   await setLimits(server, token, { maxConcurrent: 12, maxCreatesPerMinute: 1000 });
-  const full = await Promise.all(Array.from({ length: 12 }, (_, index) => create(`full ${index}`)));
+  const fillingResponses = await Promise.all(Array.from({ length: 12 }, (_, index) => create(`full ${index}`)));
   const refusal = await create('full 12', undefined, otherKey);
   assert.deepEqual([refusal.status, refusal.body.code], [503, 'capacity']);
   assert.deepEqual([refusal.headers['x-should-retry'], refusal.headers['retry-after']], ['true', '5']);
-  const gone = await startCreate(50);
+  const abandonedCreate = await startCreate(50);
   await waitUntilQueued(1);
   const pendingCreates: Array<Promise<CreateResult>> = [];
   for (const name of ['mine 1', 'mine 2']) {
@@ -215,9 +215,9 @@ test('applications get free slots in turn, and no browser is started for a calle
     await waitUntilQueued(pendingCreates.length + 1);
   }
   const otherCreate = create('theirs 1', 50, otherKey);
-  gone.hangUp();
+  abandonedCreate.hangUp();
   await waitUntilQueued(2);
-  const outcome = Promise.all([...pendingCreates, otherCreate]);
+  const pendingResponses = Promise.all([...pendingCreates, otherCreate]);
   const path = `/v1/applications/${applicationResponse.body.id}/limits`;
   await eventually(
     'the creates of the other application to be queued',
@@ -225,20 +225,20 @@ test('applications get free slots in turn, and no browser is started for a calle
     count => count === 1,
   );
   assert.equal((await create('hasty', undefined, otherKey)).status, 503);
-  for (const { body } of full.slice(0, 3)) {
+  for (const { body } of fillingResponses.slice(0, 3)) {
     await server.release(body.id);
     await eventually('the slot to be taken again', async () => (await countSessions()) === 12, Boolean, 30_000);
   }
-  const results = (await outcome).map(({ status, body }) => ({
+  const createdSessions = (await pendingResponses).map(({ status, body }) => ({
     status,
     name: nameOf(body),
     createdAt: body.createdAt,
   }));
   assert.deepEqual(
-    results.map(({ status }) => status),
+    createdSessions.map(({ status }) => status),
     [201, 201, 201],
   );
-  const namesInOrder = results
+  const namesInOrder = createdSessions
     .toSorted((one, two) => one.createdAt.localeCompare(two.createdAt))
     .map(({ name }) => name);
   assert.deepEqual(namesInOrder, ['mine 1', 'theirs 1', 'mine 2']);

@@ -10,7 +10,7 @@ import { createOwnerToken, readLimits, setLimits } from '../harness/limits.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-const SECOND = 1000;
+const SECOND_MS = 1000;
 
 const server = await startServer({
   clock: 'test',
@@ -19,7 +19,7 @@ const server = await startServer({
 const token = await createOwnerToken(server);
 const path = `/v1/applications/${server.applicationId}/limits`;
 
-const replace = (body: unknown, headers: Record<string, string> = {}) =>
+const replaceLimits = (body: unknown, headers: Record<string, string> = {}) =>
   server.api<ErrorBody & Limits>('PUT', path, { key: token, body, headers });
 
 /** Returns an `If-Match` header with the current revision. */
@@ -43,7 +43,7 @@ test('a new application has the default limits, capped by the ceiling of the ins
 });
 
 test('a PUT replaces all limits of an application, and requires the current revision', async () => {
-  const firstResponse = await replace({ browsers: { maxConcurrent: 3, maxWaiting: 7 } }, await readIfMatch());
+  const firstResponse = await replaceLimits({ browsers: { maxConcurrent: 3, maxWaiting: 7 } }, await readIfMatch());
   assert.equal(firstResponse.status, 200);
   assert.equal(firstResponse.headers.etag, `"${firstResponse.body.revision}"`);
   assert.deepEqual(firstResponse.body.configured.browsers, {
@@ -51,17 +51,17 @@ test('a PUT replaces all limits of an application, and requires the current revi
     maxConcurrent: 3,
     maxWaiting: 7,
   });
-  const secondResponse = await replace(
+  const secondResponse = await replaceLimits(
     { browsers: { maxWaiting: 8 } },
     { 'if-match': `"${firstResponse.body.revision}"` },
   );
   assert.deepEqual(secondResponse.body.configured.browsers, { ...BROWSER_LIMITS_DEFAULT, maxWaiting: 8 });
   assert.equal(secondResponse.body.revision, firstResponse.body.revision + 1);
-  const staleResponse = await replace({}, { 'if-match': `"${firstResponse.body.revision}"` });
+  const staleResponse = await replaceLimits({}, { 'if-match': `"${firstResponse.body.revision}"` });
   assert.deepEqual([staleResponse.status, staleResponse.body.code], [412, 'precondition_failed']);
-  const unconditionalResponse = await replace({});
+  const unconditionalResponse = await replaceLimits({});
   assert.deepEqual([unconditionalResponse.status, unconditionalResponse.body.code], [428, 'precondition_required']);
-  const defaultsResponse = await replace({}, await readIfMatch());
+  const defaultsResponse = await replaceLimits({}, await readIfMatch());
   assert.deepEqual(defaultsResponse.body.configured.browsers, BROWSER_LIMITS_DEFAULT);
 });
 
@@ -78,7 +78,7 @@ test('limits with null, an unknown field or a number out of range are refused, a
     [{ operations: {} }, 'unknown_field', 'operations'],
   ];
   for (const [body, code, field] of cases) {
-    const response = await replace(body, await readIfMatch());
+    const response = await replaceLimits(body, await readIfMatch());
     assert.deepEqual([response.status, response.body.code], [400, code], JSON.stringify(body));
     assert.ok(response.body.message.includes(field), response.body.message);
   }
@@ -86,14 +86,17 @@ test('limits with null, an unknown field or a number out of range are refused, a
 });
 
 test('a limit cannot be raised above the ceiling of the operator, but an unchanged limit above the ceiling is accepted', async () => {
-  const refusal = await replace({ browsers: { maxConcurrent: 5 } }, await readIfMatch());
+  const refusal = await replaceLimits({ browsers: { maxConcurrent: 5 } }, await readIfMatch());
   assert.deepEqual([refusal.status, refusal.body.code], [400, 'invalid_request']);
   assert.match(refusal.body.message, /browsers\.maxConcurrent is 5; the operator of this service allows at most 4/);
   // The default limit is above the ceiling. The request does not raise the limit, so it is accepted.
   const { maxConcurrent } = BROWSER_LIMITS_DEFAULT;
-  const acceptedResponse = await replace({ browsers: { maxConcurrent } }, await readIfMatch());
+  const acceptedResponse = await replaceLimits({ browsers: { maxConcurrent } }, await readIfMatch());
   assert.deepEqual([acceptedResponse.status, acceptedResponse.body.effective?.browsers.maxConcurrent], [200, 4]);
-  const timeoutRefusal = await replace({ browsers: { defaultTimeout: 700, maxTimeout: 600 } }, await readIfMatch());
+  const timeoutRefusal = await replaceLimits(
+    { browsers: { defaultTimeout: 700, maxTimeout: 600 } },
+    await readIfMatch(),
+  );
   assert.match(timeoutRefusal.body.message, /browsers\.defaultTimeout is 700, which is above maxTimeout \(600\)/);
 });
 
@@ -120,11 +123,11 @@ test('the limits can be read and changed only with the token of a member with th
 test('a session gets the default time limit of the application, and cannot exceed its maximum', async () => {
   await setLimits(server, token, { defaultTimeout: 600, maxTimeout: 1200 });
   const session = await server.createSession();
-  assert.equal(Date.parse(session.expiresAt) - Date.parse(session.createdAt), 600 * SECOND);
+  assert.equal(Date.parse(session.expiresAt) - Date.parse(session.createdAt), 600 * SECOND_MS);
   const update = (timeout: number) =>
     server.api<ErrorBody & Session>('POST', `/v1/browsers/sessions/${session.id}`, { body: { timeout } });
   const updateResponse = await update(1200);
-  assert.equal(Date.parse(updateResponse.body.expiresAt) - Date.parse(session.createdAt), 1200 * SECOND);
+  assert.equal(Date.parse(updateResponse.body.expiresAt) - Date.parse(session.createdAt), 1200 * SECOND_MS);
   const refusals = [await update(1201), await server.api('POST', '/v1/browsers/sessions', { body: { timeout: 1201 } })];
   for (const { status, body } of refusals) {
     assert.deepEqual([status, body.code], [400, 'invalid_request']);
@@ -137,7 +140,7 @@ test('a session gets the default time limit of the application, and cannot excee
 });
 
 test('the number of creates in any period of 60 seconds is limited, and the refusal states when to retry', async () => {
-  await server.advance(61 * SECOND);
+  await server.advance(61 * SECOND_MS);
   await setLimits(server, token, { maxCreatesPerMinute: 2 });
   const create = () => server.api<ErrorBody & Session>('POST', '/v1/browsers/sessions');
   const firstResponse = await create();
@@ -147,7 +150,7 @@ test('the number of creates in any period of 60 seconds is limited, and the refu
     ['2', '1'],
   );
   await server.release(firstResponse.body.id);
-  await server.advance(20 * SECOND);
+  await server.advance(20 * SECOND_MS);
   const secondResponse = await create();
   assert.deepEqual([secondResponse.status, secondResponse.headers['x-ratelimit-remaining']], [201, '0']);
   await server.release(secondResponse.body.id);
@@ -160,14 +163,14 @@ test('the number of creates in any period of 60 seconds is limited, and the refu
   assert.equal(headers['x-ratelimit-reset'], String(seconds));
   assert.match(body.message, /limit of creates per minute \(limit 2, currently 2\)/);
   assert.deepEqual(body.details, { limit: 2, used: 2, scope: 'application', retryAfterSeconds: seconds });
-  await server.advance(seconds * SECOND);
+  await server.advance(seconds * SECOND_MS);
   const thirdResponse = await create();
   assert.equal(thirdResponse.status, 201, thirdResponse.text);
   await server.release(thirdResponse.body.id);
 });
 
 test('a limit below the current use ends no session but refuses creates, and a higher limit admits queued creates', async () => {
-  await server.advance(61 * SECOND);
+  await server.advance(61 * SECOND_MS);
   await setLimits(server, token, {});
   const session = await server.createSession();
   await setLimits(server, token, { maxConcurrent: 0 });

@@ -29,7 +29,7 @@ async function withSession(work: (session: CreatedSession) => Promise<void>): Pr
   }
 }
 
-async function keyWith(...scopes: string[]): Promise<string> {
+async function issueKeyWith(...scopes: string[]): Promise<string> {
   const { stdout } = await server.operate(
     'keys',
     'create',
@@ -44,7 +44,7 @@ async function keyWith(...scopes: string[]): Promise<string> {
 }
 
 /** The connect address without its key. */
-const bare = ({ connectUrl }: CreatedSession): string => connectUrl.split('?', 1)[0] ?? '';
+const bareAddressOf = ({ connectUrl }: CreatedSession): string => connectUrl.split('?', 1)[0] ?? '';
 
 const evaluateMessage = (id: number, sessionId: string, expression: string): string =>
   JSON.stringify({
@@ -162,12 +162,12 @@ test('a create is refused while all slots are in use, and a create is accepted a
 
 test('a connection without a valid credential or session is refused with 401, 403 or 404, and the error states the reason', () =>
   withSession(async session => {
-    const address = bare(session);
-    const altered = `${session.connectUrl.slice(0, -1)}${session.connectUrl.endsWith('A') ? 'B' : 'A'}`;
+    const address = bareAddressOf(session);
+    const alteredAddress = `${session.connectUrl.slice(0, -1)}${session.connectUrl.endsWith('A') ? 'B' : 'A'}`;
     const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
     const cases: ReadonlyArray<[string, string, Record<string, string>, number, string]> = [
       ['no credential', address, {}, 401, 'missing_credentials'],
-      ['an altered signingKey', altered, {}, 401, 'invalid_credentials'],
+      ['an altered signingKey', alteredAddress, {}, 401, 'invalid_credentials'],
       ['an empty signingKey', `${address}?signingKey=`, {}, 401, 'invalid_credentials'],
       [
         'a signingKey of another session',
@@ -188,14 +188,14 @@ test('a connection without a valid credential or session is refused with 401, 40
       [
         'a key that may not connect',
         address,
-        bearer(await keyWith('browsers:read', 'browsers:write')),
+        bearer(await issueKeyWith('browsers:read', 'browsers:write')),
         403,
         'permission_denied',
       ],
       ['a session that does not exist', address.replace(session.id, UNKNOWN_ID), bearer(server.key), 404, 'not_found'],
       ['an invalid id', address.replace(session.id, 'none'), bearer(server.key), 404, 'not_found'],
       ['another path', `${address}/further`, bearer(server.key), 404, 'route_not_found'],
-      ['a key of another application', address, bearer(await otherApplicationKey()), 404, 'not_found'],
+      ['a key of another application', address, bearer(await createOtherApplicationKey()), 404, 'not_found'],
     ];
     for (const [who, url, headers, status, code] of cases) {
       const refusal = await expectUpgradeRefusal(url, headers);
@@ -207,9 +207,9 @@ test('a connection without a valid credential or session is refused with 401, 40
 
 test('an agent key with browsers:connect is accepted in the headers Authorization and X-BB-API-Key', () =>
   withSession(async session => {
-    const key = await keyWith('browsers:connect');
+    const key = await issueKeyWith('browsers:connect');
     for (const headers of [{ authorization: `Bearer ${key}` }, { 'x-bb-api-key': key }]) {
-      const client = await CdpClient.connect(bare(session), headers);
+      const client = await CdpClient.connect(bareAddressOf(session), headers);
       assert.match(String((await client.send('Browser.getVersion')).product), /^(Headless)?Chrome\//);
       await client.close();
     }
@@ -234,16 +234,20 @@ test('a plain GET request to the connect address returns 426', () =>
   }));
 
 /** Returns a key with all scopes, in an application of its own. */
-async function otherApplicationKey(): Promise<string> {
+async function createOtherApplicationKey(): Promise<string> {
   const { stdout } = await server.operate('tokens', 'create', '--json');
   const { token }: { token: string } = JSON.parse(stdout);
-  const application = await server.api<Application>('POST', '/v1/applications', {
+  const applicationResponse = await server.api<Application>('POST', '/v1/applications', {
     body: { name: 'Other' },
     key: token,
   });
-  const keyResponse = await server.api<IssuedAgentKey>('POST', `/v1/applications/${application.body.id}/agent-keys`, {
-    body: { name: 'other' },
-    key: token,
-  });
+  const keyResponse = await server.api<IssuedAgentKey>(
+    'POST',
+    `/v1/applications/${applicationResponse.body.id}/agent-keys`,
+    {
+      body: { name: 'other' },
+      key: token,
+    },
+  );
   return keyResponse.body.key;
 }

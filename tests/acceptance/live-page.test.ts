@@ -119,14 +119,14 @@ async function openSessionWithLiveView({ look = DESKTOP, mac = false } = {}): Pr
 }
 
 /** Converts a point on the session's page to a point in the live view. */
-async function at(view: Page, x: number, y: number, size = { width: 1280, height: 720 }) {
+async function pointInView(view: Page, x: number, y: number, size = { width: 1280, height: 720 }) {
   const box = await view.locator('#canvas').boundingBox();
   assert.ok(box);
   return { x: box.x + (x * box.width) / size.width, y: box.y + (y * box.height) / size.height };
 }
 
 async function click(view: Page, x: number, y: number): Promise<void> {
-  const point = await at(view, x, y);
+  const point = await pointInView(view, x, y);
   await view.mouse.click(point.x, point.y);
 }
 
@@ -259,7 +259,7 @@ test('a drag and drop is completed even if the mouse moves quickly', async () =>
     await page.evaluate('heard.length = 0');
     // Each drag starts at a different point, because two presses at the same point are a double click, and the second
     // press of a double click starts no drag.
-    const [from, to] = [await at(view, 30 + 20 * n, 290), await at(view, 400, 290)];
+    const [from, to] = [await pointInView(view, 30 + 20 * n, 290), await pointInView(view, 400, 290)];
     await view.mouse.move(from.x, from.y);
     // The test does not wait between the events, so they arrive all at once on a busy machine.
     const press = sendMouseEvent('mousePressed', from);
@@ -277,26 +277,26 @@ test('a drag and drop is completed even if the mouse moves quickly', async () =>
 test('a viewer can scroll, drag and drop, and touch, and sees the cursor of the page', async () => {
   const { page, view, end } = await openSessionWithLiveView();
   await takeControl(view);
-  const [from, to] = [await at(view, 60, 290), await at(view, 400, 290)];
+  const [from, to] = [await pointInView(view, 60, 290), await pointInView(view, 400, 290)];
   await view.mouse.move(from.x, from.y);
   await view.mouse.down();
   for (const step of [0.2, 0.5, 0.8, 1])
     await view.mouse.move(from.x + (to.x - from.x) * step, from.y + (to.y - from.y) * step);
   await view.mouse.up();
   await eventually('the drop event', async () => (await readEvents(page)).includes('drop'));
-  const pointer = await at(view, 730, 50);
-  await view.mouse.move(pointer.x, pointer.y);
+  const mousePoint = await pointInView(view, 730, 50);
+  await view.mouse.move(mousePoint.x, mousePoint.y);
   await eventually('the cursor of the page to be shown', async () => {
-    await view.mouse.move(pointer.x + Math.random(), pointer.y);
+    await view.mouse.move(mousePoint.x + Math.random(), mousePoint.y);
     return (await view.locator('#canvas').evaluate(canvas => canvas.style.cursor)) === 'pointer';
   });
   await view.mouse.wheel(0, 400);
   await eventually('the page to scroll down', async () => (await page.evaluate('scrollY')) === 400);
   await view.mouse.wheel(0, -400);
   await eventually('the page to scroll back', async () => (await page.evaluate('scrollY')) === 0);
-  const finger = await at(view, 600, 290);
+  const fingerPoint = await pointInView(view, 600, 290);
   const devtools = await view.context().newCDPSession(view);
-  await devtools.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints: [finger] });
+  await devtools.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints: [fingerPoint] });
   await devtools.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] });
   await eventually('the touch event', async () => (await readEvents(page)).includes('touchend'));
   await end();
@@ -306,7 +306,7 @@ test('a click after many mouse moves hits the correct element', async () => {
   const { page, view, end } = await openSessionWithLiveView();
   await takeControl(view);
   for (let step = 0; step < 300; step++) {
-    const point = await at(view, 100 + (step % 500), 400 + (step % 200));
+    const point = await pointInView(view, 100 + (step % 500), 400 + (step % 200));
     await view.mouse.move(point.x, point.y);
   }
   await click(view, 730, 50);
@@ -366,7 +366,7 @@ test('the live view shows select lists and copies text in same-site and cross-si
   ] as const) {
     await click(view, 100 + 10 + 60, top + 10 + 35);
     const list = await view.getByRole('listbox').boundingBox();
-    const pointBelow = await at(view, 100 + 10 + 20, top + 10 + 50);
+    const pointBelow = await pointInView(view, 100 + 10 + 20, top + 10 + 50);
     assert.ok(
       list && Math.abs(list.x - pointBelow.x) < 8 && Math.abs(list.y - pointBelow.y) < 8,
       JSON.stringify({ list, below: pointBelow }),
@@ -399,11 +399,11 @@ test('the live view offers downloads only to viewers who may take control', asyn
   await page.click('#get');
   const link = view.getByRole('link', { name: `Save ${FILE_NAME}` });
   await link.waitFor();
-  const saving = view.waitForEvent('download');
+  const pendingDownload = view.waitForEvent('download');
   await link.click();
-  const saved = await saving;
-  assert.equal(saved.suggestedFilename(), FILE_NAME);
-  assert.equal(await text(await saved.createReadStream()), FILE_TEXT);
+  const download = await pendingDownload;
+  assert.equal(download.suggestedFilename(), FILE_NAME);
+  assert.equal(await text(await download.createReadStream()), FILE_TEXT);
   await view.getByRole('button', { name: `Dismiss ${FILE_NAME}` }).click();
   await link.waitFor({ state: 'detached' });
   assert.equal(await readOnlyView.getByRole('link').count(), 0);
@@ -416,10 +416,10 @@ test('on a small touch screen, a viewer can take control, tap the page, and type
   assert.equal(await watchedPage.overflows(), false);
   await view.getByRole('button', { name: 'Take control' }).tap();
   await view.getByRole('button', { name: 'Give back' }).waitFor();
-  const finger = await at(view, 600, 290);
-  await view.touchscreen.tap(finger.x, finger.y);
+  const fingerPoint = await pointInView(view, 600, 290);
+  await view.touchscreen.tap(fingerPoint.x, fingerPoint.y);
   await eventually('the touch event', async () => (await readEvents(page)).includes('touchend'));
-  const fieldPoint = await at(view, 200, 60);
+  const fieldPoint = await pointInView(view, 200, 60);
   await view.touchscreen.tap(fieldPoint.x, fieldPoint.y);
   await eventually(
     'the text field to have the focus',
@@ -480,8 +480,8 @@ test('a click on the close button of a tab closes the tab even if the titles cha
   const secondPage = await page.context().newPage();
   await secondPage.goto(`${pages.url}/next`);
   await takeControl(view);
-  const close = view.getByRole('button', { name: 'Close Next' });
-  await close.hover();
+  const closeButton = view.getByRole('button', { name: 'Close Next' });
+  await closeButton.hover();
   await view.mouse.down();
   await page.evaluate("document.title = 'A title that is much longer'; history.replaceState(null, '', '#later')");
   await view.getByRole('button', { name: 'A title that is much longer', exact: true }).waitFor();
@@ -496,9 +496,9 @@ test('the live view shows a popup that a click opened, offers a button to go bac
   await takeControl(view);
   const waitForTab = (name: string): Promise<void> =>
     view.locator('[aria-current="true"]').filter({ hasText: name }).waitFor();
-  const opening = page.waitForEvent('popup');
+  const popupEvent = page.waitForEvent('popup');
   await click(view, 100, 60);
-  const popup = await opening;
+  const popup = await popupEvent;
   await waitForTab('Provider');
   await view.getByText('This page was opened in a new tab.').waitFor();
   const size = { width: 500, height: 400 };
@@ -507,7 +507,7 @@ test('the live view shows a popup that a click opened, offers a button to go bac
       .locator('#canvas')
       .evaluate(canvas => Number(canvas.getAttribute('width')) < 1.5 * Number(canvas.getAttribute('height')));
   await eventually('the picture of the popup', showsPopup);
-  const fieldPoint = await at(view, 100, 60, size);
+  const fieldPoint = await pointInView(view, 100, 60, size);
   await view.mouse.click(fieldPoint.x, fieldPoint.y);
   await view.keyboard.type('anna');
   await eventually('the typed text in the popup', async () => (await popup.inputValue('#name')) === 'anna');
@@ -519,7 +519,7 @@ test('the live view shows a popup that a click opened, offers a button to go bac
   await waitForTab('Provider');
 
   await eventually('the picture of the popup again', showsPopup);
-  const allowPoint = await at(view, 100, 160, size);
+  const allowPoint = await pointInView(view, 100, 160, size);
   await view.mouse.click(allowPoint.x, allowPoint.y);
   await eventually('the popup to be closed', () => popup.isClosed());
   await waitForTab('Sign in with');
@@ -556,9 +556,9 @@ test('Enter in the address bar opens the address, and is not sent to the page', 
   const { page, view, end } = await openSessionWithLiveView();
   await page.goto(`${pages.url}/pay`);
   await takeControl(view);
-  const address = view.getByRole('textbox', { name: 'Address' });
-  await eventually('the address of the page', async () => (await address.inputValue()).endsWith('/pay'));
-  await address.fill(`${pages.url.replace('http://', '')}/pay#opened`);
+  const addressBar = view.getByRole('textbox', { name: 'Address' });
+  await eventually('the address of the page', async () => (await addressBar.inputValue()).endsWith('/pay'));
+  await addressBar.fill(`${pages.url.replace('http://', '')}/pay#opened`);
   await view.keyboard.press('Enter');
   await eventually('the address without a scheme to be opened', () => page.url() === `${pages.url}/pay#opened`);
   await view.keyboard.press('x');

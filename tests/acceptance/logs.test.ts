@@ -11,7 +11,7 @@ import { openPages, type Page } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-const WORLD = `<!doctype html><title>World</title><link rel="stylesheet" href="/cached.css"><script>
+const WORLD_PAGE = `<!doctype html><title>World</title><link rel="stylesheet" href="/cached.css"><script>
   console.log('first words', 1, { a: 1 });
   console.error('bad');
   setTimeout(() => { throw new Error('boom') }, 0);
@@ -33,7 +33,7 @@ const WORLD = `<!doctype html><title>World</title><link rel="stylesheet" href="/
 </script><iframe src="/frame"></iframe>`;
 
 const pages = await openPages({
-  '/world': WORLD,
+  '/world': WORLD_PAGE,
   '/frame': '<!doctype html><title>Frame</title><script>console.log("in the frame")</script>',
   '/popup': '<!doctype html><title>Popup</title><script>console.log("first words of the popup")</script>',
   '/cached.css': (_, response) => {
@@ -133,21 +133,21 @@ const isWhole = (entries: readonly SessionLog[]): boolean =>
 const log = await eventually('the worker, the frame and the socket', () => listEntries(worldVisit.session.id), isWhole);
 
 test('the log contains console messages of the page, its workers, frames and popups from the start', () => {
-  const said = log.filter(({ method }) => method === 'Runtime.consoleAPICalled');
+  const consoleEntries = log.filter(({ method }) => method === 'Runtime.consoleAPICalled');
   for (const words of ['first words', 'bad', 'in the frame'])
     assert.ok(
-      said.some(entry => entry.pageId === 0 && textOf(entry).includes(words)),
+      consoleEntries.some(entry => entry.pageId === 0 && textOf(entry).includes(words)),
       words,
     );
-  assert.ok(said.some(entry => entry.pageId === 0 && textOf(entry).includes('first words of the worker')));
-  assert.ok(said.some(entry => entry.pageId === 1 && textOf(entry).includes('first words of the popup')));
+  assert.ok(consoleEntries.some(entry => entry.pageId === 0 && textOf(entry).includes('first words of the worker')));
+  assert.ok(consoleEntries.some(entry => entry.pageId === 1 && textOf(entry).includes('first words of the popup')));
   const thrown = log.filter(({ method }) => method === 'Runtime.exceptionThrown').map(textOf);
   assert.ok(thrown.some(text => text.includes('boom')) && thrown.some(text => text.includes('rejected')));
   assert.ok(log.some(entry => entry.method === 'Log.entryAdded' && textOf(entry).includes('404')));
 });
 
 test('the log contains redirects, cached and failed requests, WebSockets and requests of a worker', () => {
-  const sent = log.filter(({ method }) => method === 'Network.requestWillBeSent').map(urlOf);
+  const requestedUrls = log.filter(({ method }) => method === 'Network.requestWillBeSent').map(urlOf);
   for (const path of [
     '/world',
     '/frame',
@@ -160,8 +160,8 @@ test('the log contains redirects, cached and failed requests, WebSockets and req
     '/from-worker',
     '/popup',
   ])
-    assert.ok(sent.includes(pages.url + path), path);
-  assert.equal(sent.filter(url => url.endsWith('/cached.css')).length, 2);
+    assert.ok(requestedUrls.includes(pages.url + path), path);
+  assert.equal(requestedUrls.filter(url => url.endsWith('/cached.css')).length, 2);
   const failed = log.filter(({ method }) => method === 'Network.loadingFailed').map(entry => paramsOf(entry).errorText);
   assert.ok(failed.includes('net::ERR_ABORTED'), failed.join(', '));
   for (const method of [
@@ -301,9 +301,9 @@ test("the log contains a navigation that the session's rules refused", async () 
   await client.send('Page.navigate', { url: `${pages.b}/next?token=not-this` }, page);
   const isBlocked = ({ method }: SessionLog): boolean => method === 'Page.navigationBlocked';
   const entries = await waitForEntry(session.id, 'the refusal to be logged', isBlocked);
-  const blocked = entries.find(isBlocked) ?? assert.fail();
-  assert.deepEqual(paramsOf(blocked), { url: `${pages.b}/next?token=[redacted]`, reason: 'allowed_domains' });
-  assert.equal(blocked.pageId, 0);
+  const blockedEntry = entries.find(isBlocked) ?? assert.fail();
+  assert.deepEqual(paramsOf(blockedEntry), { url: `${pages.b}/next?token=[redacted]`, reason: 'allowed_domains' });
+  assert.equal(blockedEntry.pageId, 0);
   await server.release(session.id);
 });
 

@@ -13,7 +13,7 @@ const SECOND_MS = 1000;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 /** The first retry intervals. */
-const PAUSES_MS = [30, 60, 120].map(seconds => seconds * SECOND_MS);
+const RETRY_INTERVALS_MS = [30, 60, 120].map(seconds => seconds * SECOND_MS);
 
 interface PrintedMail {
   readonly to: string;
@@ -81,12 +81,12 @@ test('an e-mail is sent immediately with the correct addresses, and its text is 
 
 test('a temporarily refused e-mail is sent again with increasing pauses', async () => {
   smtp.refusal = '451 4.3.0 try again later';
-  const rcptsBefore = countRcpts();
+  const attemptsBefore = countRcpts();
   await invite('later@example.com');
   const waitForAttempts = (count: number) =>
     eventually(
       'an attempt to send the e-mail',
-      async () => countRcpts() - rcptsBefore,
+      async () => countRcpts() - attemptsBefore,
       n => n === count,
     );
   await waitForAttempts(1);
@@ -95,10 +95,10 @@ test('a temporarily refused e-mail is sent again with increasing pauses', async 
     () => readMail('later@example.com'),
     ({ failure }) => /451/.test(failure ?? ''),
   );
-  for (const [index, pauseMs] of PAUSES_MS.entries()) {
+  for (const [index, pauseMs] of RETRY_INTERVALS_MS.entries()) {
     await server.advance(pauseMs - 10 * SECOND_MS);
-    assert.equal(countRcpts() - rcptsBefore, index + 1, 'no attempt before its time');
-    if (index === PAUSES_MS.length - 1) smtp.refusal = undefined;
+    assert.equal(countRcpts() - attemptsBefore, index + 1, 'no attempt before its time');
+    if (index === RETRY_INTERVALS_MS.length - 1) smtp.refusal = undefined;
     await server.advance(20 * SECOND_MS);
     await waitForAttempts(index + 2);
   }
@@ -124,18 +124,18 @@ test('an e-mail is not retried after a day, and the operator can then read the e
   let mail = await waitForFailedAttempt();
   let pauseMs = 30 * SECOND_MS;
   while (mail.nextAttemptAt !== undefined) {
-    const nextMs = Date.parse(mail.nextAttemptAt);
-    assert.ok(nextMs - server.now().getTime() <= HOUR_MS + MINUTE_MS, mail.nextAttemptAt);
-    assert.ok(nextMs - beganMs < 26 * HOUR_MS, mail.nextAttemptAt);
+    const nextAttemptMs = Date.parse(mail.nextAttemptAt);
+    assert.ok(nextAttemptMs - server.now().getTime() <= HOUR_MS + MINUTE_MS, mail.nextAttemptAt);
+    assert.ok(nextAttemptMs - beganMs < 26 * HOUR_MS, mail.nextAttemptAt);
     const attemptsBefore = countRcpts();
-    await server.advance(nextMs - server.now().getTime() + 10 * SECOND_MS);
+    await server.advance(nextAttemptMs - server.now().getTime() + 10 * SECOND_MS);
     await eventually(
       'an attempt to send the e-mail',
       async () => countRcpts(),
       now => now > attemptsBefore,
     );
     pauseMs = Math.min(HOUR_MS, 2 * pauseMs);
-    const earliestMs = nextMs + pauseMs;
+    const earliestMs = nextAttemptMs + pauseMs;
     mail = await eventually(
       'the next attempt or the end of the attempts',
       () => readMail('nobody@example.com'),

@@ -21,8 +21,8 @@ import { openUpstream, sendJson } from '../harness/upstream.ts';
 const PACKAGES = join(CHECKOUT, 'node_modules/@modelcontextprotocol');
 const INSPECTOR = join(PACKAGES, 'inspector/clients/launcher/build/index.js');
 const CONFORMANCE = join(PACKAGES, 'conformance/dist/index.js');
-const ONLY_LOOPBACK = pathToFileURL(join(CHECKOUT, 'tests/harness/only-loopback.ts')).href;
-const TOOL_MS = 240_000;
+const ONLY_LOOPBACK_URL = pathToFileURL(join(CHECKOUT, 'tests/harness/only-loopback.ts')).href;
+const TOOL_TIMEOUT_MS = 240_000;
 
 const home = mkdtempSync(join(tmpdir(), 'berth-mcp-tools-'));
 after(() => rmSync(home, { recursive: true }));
@@ -32,10 +32,15 @@ const owner = await Owner.open(server);
 
 /** The suite calls tools by fixed names. Two of them are published as operations here. */
 const inputSchema = { type: 'object', additionalProperties: false };
-const said = { kind: 'http', effect: 'read', inputSchema, binding: { method: 'GET', url: `${upstream.url}/said` } };
-await owner.publish('test_simple_text', { title: 'Say a text', description: 'Says a text.', ...said });
-const broken = { ...said, binding: { method: 'GET', url: `${upstream.url}/broken` } };
-await owner.publish('test_error_handling', { title: 'Fail', description: 'Fails.', ...broken });
+const saidOperation = {
+  kind: 'http',
+  effect: 'read',
+  inputSchema,
+  binding: { method: 'GET', url: `${upstream.url}/said` },
+};
+await owner.publish('test_simple_text', { title: 'Say a text', description: 'Says a text.', ...saidOperation });
+const brokenOperation = { ...saidOperation, binding: { method: 'GET', url: `${upstream.url}/broken` } };
+await owner.publish('test_error_handling', { title: 'Fail', description: 'Fails.', ...brokenOperation });
 await owner.publish('orders.cancel', cancelOrderOperation(upstream));
 upstream.respondTo('/broken', (_, response) => sendJson(response, 500, {}));
 
@@ -51,8 +56,8 @@ async function run(
   program: string,
   args: readonly string[],
 ): Promise<{ code: number; output: string; errors: string }> {
-  const env = { PATH: process.env.PATH ?? '', HOME: home, NODE_OPTIONS: `--import=${ONLY_LOOPBACK}` };
-  const options = { cwd: home, env, timeout: TOOL_MS, stdio: ['ignore', 'pipe', 'pipe'] as const };
+  const env = { PATH: process.env.PATH ?? '', HOME: home, NODE_OPTIONS: `--import=${ONLY_LOOPBACK_URL}` };
+  const options = { cwd: home, env, timeout: TOOL_TIMEOUT_MS, stdio: ['ignore', 'pipe', 'pipe'] as const };
   const child: ChildProcess = spawn(process.execPath, [program, ...args], { ...options, stdio: [...options.stdio] });
   assert.ok(child.stdout && child.stderr);
   const [output, errors, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
@@ -62,9 +67,9 @@ async function run(
 for (const era of ['legacy', 'modern'])
   test(`the MCP inspector, set to the protocol era ${era}, lists all tools and finds no schema errors`, async () => {
     const listArgs = ['--method', 'tools/list', '--strict', '--format', 'json', '--protocol-era', era];
-    const address = ['--cli', '--server-url', endpoint.href, '--transport', 'http'];
+    const addressArgs = ['--cli', '--server-url', endpoint.href, '--transport', 'http'];
     const { code, output, errors } = await run(INSPECTOR, [
-      ...address,
+      ...addressArgs,
       ...['--header', `Authorization: ${authorization}`],
       ...listArgs,
     ]);
@@ -78,10 +83,16 @@ for (const era of ['legacy', 'modern'])
   });
 
 test('the MCP inspector can call a tool and print its result', async () => {
-  const address = ['--cli', '--server-url', endpoint.href, '--transport', 'http'];
+  const addressArgs = ['--cli', '--server-url', endpoint.href, '--transport', 'http'];
   const callArgs = ['--method', 'tools/call', '--tool-name', 'orders_cancel', '--tool-args-json', '{"orderId":"A-7"}'];
-  const header = ['--header', `Authorization: ${authorization}`];
-  const { code, output, errors } = await run(INSPECTOR, [...address, ...header, ...callArgs, '--format', 'json']);
+  const headerArgs = ['--header', `Authorization: ${authorization}`];
+  const { code, output, errors } = await run(INSPECTOR, [
+    ...addressArgs,
+    ...headerArgs,
+    ...callArgs,
+    '--format',
+    'json',
+  ]);
   assert.equal(code, 0, errors);
   assert.match(output, /succeeded/);
   assert.equal(upstream.receivedRequests('/orders/A-7/cancel').length, 1);
@@ -89,7 +100,7 @@ test('the MCP inspector can call a tool and print its result', async () => {
 
 // ---- conformance -----------------------------------------------------------------------------------------------------
 
-const TOOLS_ALONE = 'the server offers tools, and no prompts, resources, completions or log messages';
+const TOOLS_ONLY = 'the server offers tools, and no prompts, resources, completions or log messages';
 const FIXED_TOOL =
   'the scenario calls a tool by a fixed name, whose result has content that no tool of this server returns';
 const KEYWORDS_NOT_USED = 'the schemas of operations have no $anchor and no x-mcp-header';
@@ -107,11 +118,11 @@ const except = (why: string, ...scenarios: readonly string[]): Record<string, Ex
 
 /** Scenarios that do not apply. The test fails if one of them passes, or if another scenario fails. */
 const NOT_APPLICABLE: Readonly<Record<string, Exception>> = {
-  ...except(TOOLS_ALONE, 'completion-complete', 'logging-set-level', 'tools-call-with-logging'),
-  ...except(TOOLS_ALONE, 'prompts-list', 'prompts-get-simple', 'prompts-get-with-args', 'prompts-get-with-image'),
-  ...except(TOOLS_ALONE, 'prompts-get-embedded-resource', 'input-required-result-non-tool-request'),
-  ...except(TOOLS_ALONE, 'resources-list', 'resources-read-text', 'resources-read-binary', 'resources-templates-read'),
-  ...except(TOOLS_ALONE, 'resources-subscribe', 'resources-unsubscribe', 'sep-2164-resource-not-found'),
+  ...except(TOOLS_ONLY, 'completion-complete', 'logging-set-level', 'tools-call-with-logging'),
+  ...except(TOOLS_ONLY, 'prompts-list', 'prompts-get-simple', 'prompts-get-with-args', 'prompts-get-with-image'),
+  ...except(TOOLS_ONLY, 'prompts-get-embedded-resource', 'input-required-result-non-tool-request'),
+  ...except(TOOLS_ONLY, 'resources-list', 'resources-read-text', 'resources-read-binary', 'resources-templates-read'),
+  ...except(TOOLS_ONLY, 'resources-subscribe', 'resources-unsubscribe', 'sep-2164-resource-not-found'),
   ...except(FIXED_TOOL, 'tools-call-audio', 'tools-call-embedded-resource', 'tools-call-mixed-content'),
   ...except(FIXED_TOOL, 'tools-call-image', 'tools-call-with-progress'),
   ...except(KEYWORDS_NOT_USED, 'json-schema-2020-12', 'http-custom-header-server-validation'),
@@ -126,7 +137,7 @@ const NOT_APPLICABLE: Readonly<Record<string, Exception>> = {
   ...except(NO_QUESTIONS, 'input-required-result-ignore-extra-params'),
   'server-sse-multiple-streams': { why: NO_STREAM, checks: ['server-sse-multiple-streams-session'] },
   caching: {
-    why: TOOLS_ALONE,
+    why: TOOLS_ONLY,
     checks: ['prompts-list', 'resources-list', 'resources-templates-list', 'resources-read'].map(
       part => `sep-2549-${part}-caching-hints`,
     ),
@@ -164,22 +175,23 @@ for (const [revision, expected] of Object.entries(REVISIONS))
     const folder = join(home, revision);
     const suiteArgs = ['server', '--url', href, '--suite', 'all', '--spec-version', revision, '--output-dir', folder];
     const { output, errors } = await run(CONFORMANCE, suiteArgs);
-    const ran = readdirSync(folder).map(name => scenarioIn(folder, name));
-    const names = ran.map(({ scenario }) => scenario);
+    const scenarioResults = readdirSync(folder).map(name => readScenarioResult(folder, name));
+    const names = scenarioResults.map(({ scenario }) => scenario);
     assert.deepEqual(
       expected.filter(scenario => !names.includes(scenario)),
       [],
       `${output}\n${errors}`,
     );
-    for (const { scenario, unmet } of ran) {
+    for (const { scenario, unmet } of scenarioResults) {
       const exception = NOT_APPLICABLE[scenario];
       const ids = unmet.map(({ id }) => id);
-      const allowed = exception?.checks ?? (exception ? ids : []);
-      const surprising = unmet.filter(({ id }) => !allowed.includes(id));
-      assert.deepEqual(surprising, [], `${scenario} does not conform`);
+      const allowedIds = exception?.checks ?? (exception ? ids : []);
+      const unexpectedChecks = unmet.filter(({ id }) => !allowedIds.includes(id));
+      assert.deepEqual(unexpectedChecks, [], `${scenario} does not conform`);
       if (exception && !exception.checks) assert.ok(ids.length > 0, `${scenario} passes, so it must not be listed`);
     }
-    for (const [scenario, { checks = [] }] of Object.entries(NOT_APPLICABLE)) markNeeded(scenario, checks, ran);
+    for (const [scenario, { checks = [] }] of Object.entries(NOT_APPLICABLE))
+      markNeeded(scenario, checks, scenarioResults);
   });
 
 interface ScenarioResult {
@@ -188,7 +200,7 @@ interface ScenarioResult {
   readonly unmet: readonly Check[];
 }
 
-function scenarioIn(folder: string, name: string): ScenarioResult {
+function readScenarioResult(folder: string, name: string): ScenarioResult {
   const checks: readonly Check[] = JSON.parse(readFileSync(join(folder, name, 'checks.json'), 'utf8'));
   const unmet = checks.filter(({ status }) => status !== 'SUCCESS' && status !== 'INFO');
   return { scenario: name.replace(/^server-/, '').replace(/-\d{4}-\d\d-\d\dT.*$/, ''), unmet };
@@ -200,10 +212,10 @@ for (const [scenario, { checks = [] }] of Object.entries(NOT_APPLICABLE)) {
   if (checks.length === 0) unneededExceptions.add(scenario);
   for (const check of checks) unneededExceptions.add(`${scenario} ${check}`);
 }
-function markNeeded(scenario: string, checks: readonly string[], ran: readonly ScenarioResult[]): void {
-  const unmet = ran.find(one => one.scenario === scenario)?.unmet ?? [];
-  if (checks.length === 0 && unmet.length > 0) unneededExceptions.delete(scenario);
-  for (const { id } of unmet) unneededExceptions.delete(`${scenario} ${id}`);
+function markNeeded(scenario: string, checks: readonly string[], scenarioResults: readonly ScenarioResult[]): void {
+  const unmetChecks = scenarioResults.find(one => one.scenario === scenario)?.unmet ?? [];
+  if (checks.length === 0 && unmetChecks.length > 0) unneededExceptions.delete(scenario);
+  for (const { id } of unmetChecks) unneededExceptions.delete(`${scenario} ${id}`);
 }
 
 test('every exception that is listed in this file is needed for at least one protocol revision', () =>

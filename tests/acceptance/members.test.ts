@@ -12,8 +12,8 @@ import {
   invite,
   type JoinedMember,
   joinApplication,
+  readRoles,
   register,
-  rolesOf,
   stepUp,
   verifyEmail,
 } from '../harness/members.ts';
@@ -55,9 +55,9 @@ test('an invitation is e-mailed and shown once, and a person who registers and a
   const mail = JSON.parse(stdout).find(({ to }: { to: string }) => to === email);
   assert.match(mail.subject, /^Invitation to Default$/);
   assert.ok(mail.text.includes(acceptUrl) && mail.text.startsWith('Ada invites you'));
-  const list = await ada.get<InvitationPage>(INVITATIONS);
-  assert.ok(!list.text.includes('biv_'));
-  assert.equal(list.body.data[0]?.id, id);
+  const listResponse = await ada.get<InvitationPage>(INVITATIONS);
+  assert.ok(!listResponse.text.includes('biv_'));
+  assert.equal(listResponse.body.data[0]?.id, id);
 
   const invitation = { id, secret: new URL(acceptUrl).hash.slice(1) };
   const person = await register(server, invitation, email);
@@ -118,18 +118,18 @@ test('a role change takes effect immediately, and only admins and owners see e-m
 test('a member who leaves or is removed loses access immediately, including access by tokens', async () => {
   const { person, accountId } = await joinApplication(server, ada, 'linus@example.com', 'developer');
   await stepUp(person);
-  const request = { name: 'mine', scopes: ['applications:read'] };
-  const token = (await person.post<IssuedToken>('/v1/account/tokens', request)).body.token;
-  const restricted = { ...request, applicationIds: [server.applicationId] };
-  const other = (await person.post<IssuedToken>('/v1/account/tokens', restricted)).body.token;
+  const tokenBody = { name: 'mine', scopes: ['applications:read'] };
+  const token = (await person.post<IssuedToken>('/v1/account/tokens', tokenBody)).body.token;
+  const restrictedBody = { ...tokenBody, applicationIds: [server.applicationId] };
+  const restrictedToken = (await person.post<IssuedToken>('/v1/account/tokens', restrictedBody)).body.token;
   const readStatuses = () =>
-    Promise.all([token, other].map(async key => (await server.api('GET', APPLICATION, { key })).status));
+    Promise.all([token, restrictedToken].map(async key => (await server.api('GET', APPLICATION, { key })).status));
   assert.deepEqual(await readStatuses(), [200, 200]);
   assert.equal((await person.send('DELETE', `${MEMBERS}/${accountId}`)).status, 204);
   assert.deepEqual(await readStatuses(), [404, 404]);
   assert.equal((await person.get(APPLICATION)).status, 404);
-  const secondResponse = await acceptInvitation(person, await invite(server, ada, 'linus@example.com', 'viewer'));
-  assert.equal(secondResponse.status, 200);
+  const acceptResponse = await acceptInvitation(person, await invite(server, ada, 'linus@example.com', 'viewer'));
+  assert.equal(acceptResponse.status, 200);
   assert.deepEqual(await readStatuses(), [200, 200]);
   assert.equal((await ada.send('DELETE', `${MEMBERS}/${accountId}`)).status, 204);
   assert.deepEqual(await readStatuses(), [404, 404]);
@@ -144,13 +144,13 @@ test('an owner can promote another member to owner after a step-up, and the last
   await stepUp(ada);
   assert.equal((await ada.send('PATCH', path, { role: 'owner' })).status, 200);
   assert.equal((await person.send('DELETE', path)).status, 204);
-  const adaId = [...(await rolesOf(server, ada))].find(([, role]) => role === 'owner')?.[0];
+  const adaId = [...(await readRoles(server, ada))].find(([, role]) => role === 'owner')?.[0];
   const lastOwnerRefusal = await ada.send('DELETE', `${MEMBERS}/${adaId}`);
   assert.deepEqual([lastOwnerRefusal.status, codeOf(lastOwnerRefusal)], [409, 'last_owner']);
 });
 
 test('an expired or revoked invitation has the matching status and cannot be used to register', async () => {
-  const shortInvitation = await ada.post<IssuedInvitation>(INVITATIONS, {
+  const invitationResponse = await ada.post<IssuedInvitation>(INVITATIONS, {
     ...{ email: 'late@example.com', role: 'viewer', expiresIn: 3600 },
   });
   const revokedInvitation = await invite(server, ada, 'gone@example.com', 'viewer');
@@ -159,10 +159,10 @@ test('an expired or revoked invitation has the matching status and cannot be use
   assert.equal((await ada.send('DELETE', path)).status, 404);
   await server.advance(HOUR_MS);
   assert.deepEqual(
-    [await readStatus(shortInvitation.body.id), await readStatus(revokedInvitation.id)],
+    [await readStatus(invitationResponse.body.id), await readStatus(revokedInvitation.id)],
     ['expired', 'revoked'],
   );
-  const secret = new URL(shortInvitation.body.acceptUrl).hash.slice(1);
+  const secret = new URL(invitationResponse.body.acceptUrl).hash.slice(1);
   for (const [email, invitation] of [
     ['late@example.com', secret],
     ['gone@example.com', revokedInvitation.secret],
@@ -184,15 +184,15 @@ test('members and invitations are listed in list pages', async () => {
   for (const path of [MEMBERS, INVITATIONS]) {
     // The time of last use is written after the response was sent, so only ids are compared.
     const all = (await ada.get<ListPage>(`${path}?limit=100`)).body.data.map(idOf);
-    const seen: unknown[] = [];
+    const listedIds: unknown[] = [];
     let cursor = '';
     for (let page = 0; page < all.length; page += 1) {
       const { body } = await ada.get<ListPage>(`${path}?limit=1${cursor}`);
-      seen.push(...body.data.map(idOf));
+      listedIds.push(...body.data.map(idOf));
       cursor = `&cursor=${body.nextCursor}`;
       assert.equal(body.nextCursor === undefined, page === all.length - 1);
     }
-    assert.deepEqual(seen, all);
+    assert.deepEqual(listedIds, all);
   }
 });
 
@@ -202,8 +202,8 @@ test('the audit log records invitations, role changes, removals and departures',
   for (const action of ['created', 'accepted', 'refused', 'revoked'] as const)
     assert.ok(actions.has(`invitation.${action}`), action);
   for (const action of ['role_changed', 'removed', 'left'] as const) assert.ok(actions.has(`member.${action}`), action);
-  const changed = body.data.find(({ action }) => action === 'member.role_changed');
-  assert.deepEqual([changed?.actor.name, changed?.details], ['Ada', { from: 'admin', to: 'owner' }]);
+  const roleChangeEntry = body.data.find(({ action }) => action === 'member.role_changed');
+  assert.deepEqual([roleChangeEntry?.actor.name, roleChangeEntry?.details], ['Ada', { from: 'admin', to: 'owner' }]);
   assert.ok(!JSON.stringify(body).includes('biv_'));
 });
 

@@ -70,7 +70,7 @@ const Rules = Type.Object(
   strict,
 );
 
-const file = (path: string): string => readFileSync(join(CHECKOUT, 'deploy', path), 'utf8');
+const readDeployFile = (path: string): string => readFileSync(join(CHECKOUT, 'deploy', path), 'utf8');
 const assertSchema = <Schema extends Type.TSchema>(schema: Schema, value: unknown): Type.Static<Schema> => {
   assert.deepEqual(Value.Errors(schema, value), []);
   // `Value.Parse` is not used: comparing its type with `Static` takes the compiler two seconds.
@@ -78,8 +78,10 @@ const assertSchema = <Schema extends Type.TSchema>(schema: Schema, value: unknow
     throw new Error('the value does not match the schema, but the schema reports no errors');
   return value;
 };
-const dashboard = assertSchema(Dashboard, JSON.parse(file('grafana/berth-dashboard.json')));
-const rules = assertSchema(Rules, parse(file('prometheus/berth-alerts.yaml'))).groups.flatMap(group => group.rules);
+const dashboard = assertSchema(Dashboard, JSON.parse(readDeployFile('grafana/berth-dashboard.json')));
+const rules = assertSchema(Rules, parse(readDeployFile('prometheus/berth-alerts.yaml'))).groups.flatMap(
+  group => group.rules,
+);
 const expressions = [
   ...dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)),
   ...dashboard.templating.list.map(({ query }) => query).filter(query => query.includes('(')),

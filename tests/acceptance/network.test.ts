@@ -9,14 +9,14 @@ import { after, test } from 'node:test';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import type { ErrorBody } from '../../contract/common.ts';
 import { claimFreePort } from '../harness/free-port.ts';
-import { BIG_BYTES, openPages } from '../harness/pages.ts';
+import { BIG_FILE_BYTES, openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { listEvents, waitForSessionEvent } from '../harness/session-events.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-network-'));
 after(() => rmSync(folder, { recursive: true }));
-const list = join(folder, 'ads.txt');
-writeFileSync(list, '! a list\n0.0.0.0 ads.b.test\n||b.test^\n@@||good.b.test^\n');
+const listFile = join(folder, 'ads.txt');
+writeFileSync(listFile, '! a list\n0.0.0.0 ads.b.test\n||b.test^\n@@||good.b.test^\n');
 
 const pages = await openPages({ '/plain': '<!doctype html><title>Plain</title>' });
 const unusedPort = await claimFreePort();
@@ -30,7 +30,7 @@ const server = await startServer({
     BERTH_EGRESS_HOSTS: ['a', 'www.a', 'b', 'ads.b', 'good.b', 'xn--bcher-kva']
       .map(name => `${name}.test=127.0.0.1`)
       .join(),
-    BERTH_ADBLOCK_LIST: list,
+    BERTH_ADBLOCK_LIST: listFile,
     BERTH_WARM: '1',
   },
 });
@@ -50,7 +50,7 @@ async function startFailingHost(fail: (socket: Socket) => void): Promise<number>
   return port;
 }
 
-const at = (host: string, path = '/plain'): string => `http://${host}:${pages.port}${path}`;
+const urlAt = (host: string, path = '/plain'): string => `http://${host}:${pages.port}${path}`;
 
 async function drive(session: CreatedSession, use: (page: Page, browser: Browser) => Promise<void>): Promise<void> {
   const browser = await chromium.connectOverCDP(session.connectUrl);
@@ -80,11 +80,12 @@ const policyBody = (networkPolicy: object): object => ({ browserSettings: { netw
 test('a networkPolicy that denies by default allows only the listed host names and their subdomains', () =>
   withSession(policyBody({ default: 'deny', allow: ['*.A.test.', 'bücher.test'] }), async (page, { id }) => {
     for (const host of ['a.test', 'www.a.test', 'xn--bcher-kva.test'])
-      assert.equal(await readStatus(page, at(host)), 200);
+      assert.equal(await readStatus(page, urlAt(host)), 200);
     const hitsBefore = pages.hits('/plain');
-    for (const host of ['b.test', '127.0.0.1', 'nota.test']) assert.equal(await readStatus(page, at(host)), 403, host);
+    for (const host of ['b.test', '127.0.0.1', 'nota.test'])
+      assert.equal(await readStatus(page, urlAt(host)), 403, host);
     assert.equal(
-      await page.evaluate(url => fetch(url).catch(String), at('b.test')).then(String),
+      await page.evaluate(url => fetch(url).catch(String), urlAt('b.test')).then(String),
       'TypeError: Failed to fetch',
     );
     assert.equal(pages.hits('/plain'), hitsBefore);
@@ -112,9 +113,9 @@ test('a networkPolicy that allows by default refuses the listed host names, and 
   withSession(policyBody({ deny: ['a.test'], allow: ['www.a.test'] }), async page => {
     assert.deepEqual(
       [
-        await readStatus(page, at('a.test')),
-        await readStatus(page, at('www.a.test')),
-        await readStatus(page, at('b.test')),
+        await readStatus(page, urlAt('a.test')),
+        await readStatus(page, urlAt('www.a.test')),
+        await readStatus(page, urlAt('b.test')),
       ],
       [403, 200, 200],
     );
@@ -127,7 +128,7 @@ test('a networkPolicy still applies after another server adopts the session', as
   });
   await server.restart();
   await drive(session, async page => {
-    assert.deepEqual([await readStatus(page, at('a.test')), await readStatus(page, at('b.test'))], [200, 403]);
+    assert.deepEqual([await readStatus(page, urlAt('a.test')), await readStatus(page, urlAt('b.test'))], [200, 403]);
   });
   await server.release(session.id);
 });
@@ -135,7 +136,8 @@ test('a networkPolicy still applies after another server adopts the session', as
 test('host names of advertisers are blocked if blockAds is set', () =>
   withSession({ browserSettings: { blockAds: true } }, async (page, { id }) => {
     const seen = [];
-    for (const host of ['a.test', 'b.test', 'ads.b.test', 'good.b.test']) seen.push(await readStatus(page, at(host)));
+    for (const host of ['a.test', 'b.test', 'ads.b.test', 'good.b.test'])
+      seen.push(await readStatus(page, urlAt(host)));
     assert.deepEqual(seen, [200, 403, 403, 200]);
     await waitForSessionEvent(
       server,
@@ -148,7 +150,7 @@ test('host names of advertisers are blocked if blockAds is set', () =>
 test('a plain HTTP request that fails causes a network error in the page, and is not repeated', () =>
   withSession({}, async (page, _session, browser) => {
     const ends = /net::ERR_(EMPTY_RESPONSE|CONNECTION_CLOSED)/;
-    assert.equal(await readStatus(page, at('a.test')), 200);
+    assert.equal(await readStatus(page, urlAt('a.test')), 200);
     // Tests each failure on a new connection to the proxy and on a reused one, on which Chromium would repeat the
     // request.
     for (const [port, error] of [
@@ -163,11 +165,11 @@ test('a plain HTTP request that fails causes a network error in the page, and is
         const url = `http://a.test:${port}/page`;
         const failingPage = await browser.contexts()[0]?.newPage();
         assert.ok(failingPage);
-        const [request, said] = await Promise.all([
+        const [request, navigationOutcome] = await Promise.all([
           failingPage.waitForEvent('requestfailed', request => request.url() === url),
           failingPage.goto(url).then(reply => `status ${reply?.status()}`, String),
         ]);
-        assert.match(said, error);
+        assert.match(navigationOutcome, error);
         assert.match(String(request.failure()?.errorText), error);
         assert.equal(await request.response(), null);
         await failingPage.close();
@@ -201,7 +203,7 @@ test('a host that cannot be reached is reported as an event with the reason', ()
 
 test('Playwright sees the headers of a plain HTTP request as the web server receives them', () =>
   withSession({}, async page => {
-    const reply = await page.goto(at('a.test', '/echo'));
+    const reply = await page.goto(urlAt('a.test', '/echo'));
     const echoedRequest: { headers: Record<string, string> } = await reply?.json();
     assert.equal(echoedRequest.headers.connection, 'keep-alive');
     assert.deepEqual(await reply?.request().allHeaders(), echoedRequest.headers);
@@ -217,17 +219,17 @@ test('a networkPolicy with an entry that is not a host name is refused, and the 
 });
 
 test('a session that has used up its byte budget ends with egress_limit', async () => {
-  const budget = BIG_BYTES / 2;
-  const session = await server.createSession({ keepAlive: true, browserSettings: { egressBytes: budget } });
+  const budgetBytes = BIG_FILE_BYTES / 2;
+  const session = await server.createSession({ keepAlive: true, browserSettings: { egressBytes: budgetBytes } });
   const browser = await chromium.connectOverCDP(session.connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
-  assert.equal(await page?.goto(at('a.test')).then(reply => reply?.status()), 200);
+  assert.equal(await page?.goto(urlAt('a.test')).then(reply => reply?.status()), 200);
   void page
     ?.evaluate(
       async url => {
         for (;;) await fetch(url).then(reply => reply.arrayBuffer());
       },
-      at('a.test', '/big'),
+      urlAt('a.test', '/big'),
     )
     .catch(() => {});
   const endedSession = await server.waitUntilEnded(session.id);

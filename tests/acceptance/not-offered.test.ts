@@ -41,22 +41,22 @@ test('every call of the official client is offered, or is listed in docs/not-off
     LISTED_CALLS.some(one =>
       one.isTree ? `${path}/`.startsWith(`${one.root}/`) : one.path.replaceAll(/\{[^}]+\}/g, '{}') === path,
     );
-  const missing = [...new Set(SDK_CALLS)].filter(call => {
+  const unlistedCalls = [...new Set(SDK_CALLS)].filter(call => {
     const path = call.slice(call.indexOf(' ') + 1);
     return !offeredCalls.has(call) && !isListed(path);
   });
-  assert.deepEqual(missing, []);
+  assert.deepEqual(unlistedCalls, []);
 });
 
 for (const { method, path } of LISTED_CALLS)
   test(`the call ${method} ${path} gets the response that docs/not-offered.md describes`, async () => {
-    const result = await server.api<ErrorBody & { value?: { error: string } }>(method, path.replaceAll('{id}', ID), {
+    const response = await server.api<ErrorBody & { value?: { error: string } }>(method, path.replaceAll('{id}', ID), {
       ...(method === 'POST' ? { body: {} } : {}),
     });
     if (path.includes('webdriver'))
-      assert.deepEqual([result.status, result.body.value?.error], [501, 'unsupported operation']);
-    else if (method === 'PUT') assert.deepEqual([result.status, result.body.code], [405, 'method_not_allowed']);
-    else assert.deepEqual([result.status, result.body.code], [404, 'route_not_found']);
+      assert.deepEqual([response.status, response.body.value?.error], [501, 'unsupported operation']);
+    else if (method === 'PUT') assert.deepEqual([response.status, response.body.code], [405, 'method_not_allowed']);
+    else assert.deepEqual([response.status, response.body.code], [404, 'route_not_found']);
   });
 
 test('settings that are not offered cause a warning or a refusal, as docs/not-offered.md describes', async () => {

@@ -41,14 +41,14 @@ const owner = await Owner.open(server);
 const { key } = await issueAgentKey(server, {
   grants: ['orders.look', 'orders.drop', 'orders.strict'].map(operationId => ({ operationId })),
 });
-let calls = 0;
+let callCount = 0;
 const call = (id: string, input: object, prefer?: string) => {
-  calls += 1;
-  const headers = { 'idempotency-key': `call ${calls}`, ...(prefer === undefined ? {} : { prefer }) };
+  callCount += 1;
+  const headers = { 'idempotency-key': `call ${callCount}`, ...(prefer === undefined ? {} : { prefer }) };
   return invoke(server, key, id, input, { headers });
 };
 
-const look = (more: { binding?: object; [field: string]: unknown } = {}) => ({
+const lookOperation = (more: { binding?: object; [field: string]: unknown } = {}) => ({
   ...{ title: 'Look at an order', description: 'Reads an order.', kind: 'browser', effect: 'read' },
   inputSchema: {
     type: 'object',
@@ -65,7 +65,7 @@ const look = (more: { binding?: object; [field: string]: unknown } = {}) => ({
   },
 });
 
-const drop = (more: { [field: string]: unknown } = {}) => ({
+const dropOperation = (more: { [field: string]: unknown } = {}) => ({
   ...{ title: 'Cancel an order', description: 'Cancels an order.', kind: 'browser', effect: 'write' },
   inputSchema: {
     type: 'object',
@@ -86,7 +86,7 @@ const drop = (more: { [field: string]: unknown } = {}) => ({
 });
 
 test('an operation opens an address that is built from the input, and returns fields and a screenshot', async () => {
-  const publishedOperation = await owner.publish('orders.look', look());
+  const publishedOperation = await owner.publish('orders.look', lookOperation());
   assert.deepEqual([publishedOperation.kind, publishedOperation.status], ['browser', 'published']);
   const { body: list } = await server.api<AgentOperationList>('GET', agentPath(server, 'operations?kind=browser'), {
     key,
@@ -99,15 +99,15 @@ test('an operation opens an address that is built from the input, and returns fi
   assert.equal(body.status, 'succeeded', text);
   const { fields, artifacts, title, results } = Object(body.output);
   assert.deepEqual([fields, title, results.length], [{ heading: '/orders/../A 1/<b>?x#y' }, 'Order', 2]);
-  const picture = decodePng(Buffer.from(await (await fetch(artifacts[0].downloadUrl)).arrayBuffer()));
-  assert.deepEqual([picture.width, picture.height, picture.colourAt(500, 300)], [600, 400, '#0000ff']);
+  const png = decodePng(Buffer.from(await (await fetch(artifacts[0].downloadUrl)).arrayBuffer()));
+  assert.deepEqual([png.width, png.height, png.colourAt(500, 300)], [600, 400, '#0000ff']);
   assert.equal(body.operationId, 'orders.look');
   assert.ok(body.sessionId !== undefined && body.receipt !== undefined);
   await server.waitUntilSettled();
 });
 
 test('an operation writes input values into form fields and nowhere else', async () => {
-  await owner.publish('orders.drop', drop());
+  await owner.publish('orders.drop', dropOperation());
   const reason = '"><script>document.title="x"</script>';
   sent.length = 0;
   const { body, text } = await call('orders.drop', { orderId: 'A-1', reason, sizes: ['s', 'l'] });
@@ -144,7 +144,7 @@ test('an input without the values that the steps require is refused, and no step
 });
 
 test('an operation with invalid or unsafe steps is refused, and the error names the field', async () => {
-  const cases: ReadonlyArray<readonly [more: Parameters<typeof look>[0], path: string]> = [
+  const cases: ReadonlyArray<readonly [more: Parameters<typeof lookOperation>[0], path: string]> = [
     [{ binding: { url: 'https://{orderId}.example/' } }, 'binding.url'],
     [{ binding: { url: 'file:///etc/passwd' } }, 'binding.url'],
     [{ binding: { url: `${pages.url}/{other}` } }, 'binding.url'],
@@ -165,7 +165,7 @@ test('an operation with invalid or unsafe steps is refused, and the error names 
     [{ binding: { steps: [] } }, 'binding.steps'],
   ];
   for (const [more, path] of cases) {
-    const { status, body, text } = await owner.configure('orders.bad', look(more));
+    const { status, body, text } = await owner.configure('orders.bad', lookOperation(more));
     assert.deepEqual([status, body.code], [400, 'invalid_request'], text);
     const issues: Array<{ path: string }> = Object(body).details.issues;
     assert.ok(
@@ -175,7 +175,7 @@ test('an operation with invalid or unsafe steps is refused, and the error names 
   }
   const refusal = await owner.configure(
     'orders.look',
-    { ...look(), kind: 'http', binding: { method: 'GET', url: `${pages.url}/x` } },
+    { ...lookOperation(), kind: 'http', binding: { method: 'GET', url: `${pages.url}/x` } },
     '*',
   );
   assert.deepEqual([refusal.status, refusal.body.code], [400, 'invalid_request'], refusal.text);
@@ -187,28 +187,28 @@ test('an output that does not match the schema makes a read fail, and is marked 
     required: ['fields'],
     properties: { fields: { type: 'object', required: ['total'] } },
   };
-  await owner.publish('orders.strict', look({ outputSchema }));
+  await owner.publish('orders.strict', lookOperation({ outputSchema }));
   const lookResponse = await call('orders.strict', { orderId: 'A-1' });
   assert.deepEqual(
     [lookResponse.body.status, lookResponse.body.error?.code],
     ['failed', 'output_invalid'],
     lookResponse.text,
   );
-  await owner.publish('orders.drop', drop({ outputSchema }));
+  await owner.publish('orders.drop', dropOperation({ outputSchema }));
   const dropResponse = await call('orders.drop', { orderId: 'A-1', reason: 'x', sizes: [] });
   assert.deepEqual([dropResponse.body.status, dropResponse.body.outputInvalid], ['succeeded', true], dropResponse.text);
 });
 
 test('steps cannot reach an address that is forbidden for sessions', async () => {
-  await owner.publish('orders.look', look({ binding: { url: `${server.url}/{orderId}` } }));
+  await owner.publish('orders.look', lookOperation({ binding: { url: `${server.url}/{orderId}` } }));
   const { body, text } = await call('orders.look', { orderId: 'A-1' });
   assert.deepEqual([body.status, body.error?.code], ['failed', 'page_failed'], text);
 });
 
 test('if the server is killed during a write, its steps are not repeated, and its effect is reported as unknown', async () => {
-  const { binding } = drop();
+  const { binding } = dropOperation();
   const steps = [...binding.steps.slice(0, 5), { do: 'sleep', ms: 10_000 }];
-  await owner.publish('orders.drop', drop({ binding: { steps } }));
+  await owner.publish('orders.drop', dropOperation({ binding: { steps } }));
   const hitsBefore = pages.hits('/sent');
   const { status, body } = await call('orders.drop', { orderId: 'A-1', reason: 'x', sizes: [] }, 'respond-async');
   assert.equal(status, 202);

@@ -20,10 +20,10 @@ await liftLimits(server);
 const owner = await Owner.open(server);
 const GRANTED_IDS = ['orders.cancel', 'orders.read', 'orders.list', 'orders.flaky', 'orders.other', 'browser.pdf'];
 const { key } = await issueAgentKey(server, { grants: GRANTED_IDS.map(operationId => ({ operationId })) });
-let calls = 0;
+let callCount = 0;
 const call = (id: string, input: object, headers: Record<string, string> = {}) => {
-  calls += 1;
-  return invoke(server, key, id, input, { headers: { 'idempotency-key': `call ${calls}`, ...headers } });
+  callCount += 1;
+  return invoke(server, key, id, input, { headers: { 'idempotency-key': `call ${callCount}`, ...headers } });
 };
 const readOrderOperation = (more: { binding?: object; [field: string]: unknown } = {}) => ({
   ...cancelOrderOperation(upstream, { effect: 'read', ...more }),
@@ -50,9 +50,9 @@ test('an operation can be configured, published, called, changed and withdrawn',
   assert.equal(callResponse.status, 200, callResponse.text);
   assert.deepEqual([callResponse.body.status, callResponse.body.output], ['succeeded', { state: 'cancelled' }]);
   assert.deepEqual([callResponse.body.operationRevision, callResponse.body.attempts], [1, 1]);
-  const [sent] = upstream.receivedRequests('/orders/A-1/');
-  assert.deepEqual([sent?.method, sent?.headers['content-type']], ['POST', 'application/json']);
-  assert.deepEqual(JSON.parse(sent?.body ?? ''), { orderId: 'A-1', reason: 'late' });
+  const [sentRequest] = upstream.receivedRequests('/orders/A-1/');
+  assert.deepEqual([sentRequest?.method, sentRequest?.headers['content-type']], ['POST', 'application/json']);
+  assert.deepEqual(JSON.parse(sentRequest?.body ?? ''), { orderId: 'A-1', reason: 'late' });
 
   assert.equal((await owner.configure('orders.cancel', cancelOrderOperation(upstream))).status, 428);
   assert.equal((await owner.configure('orders.cancel', cancelOrderOperation(upstream), '"7"')).status, 412);
@@ -108,13 +108,13 @@ test('an operation can be configured, published, called, changed and withdrawn',
 
 test('the audit log contains an entry with the digest for each change of an operation', async () => {
   const { body } = await owner.send<AuditPage>('GET', 'audit?limit=100');
-  const entries = body.data.filter(({ target }) => target?.id === 'orders.cancel');
-  const actions = entries.map(({ action }) => action).reverse();
+  const auditEntries = body.data.filter(({ target }) => target?.id === 'orders.cancel');
+  const actions = auditEntries.map(({ action }) => action).reverse();
   assert.deepEqual(actions.slice(0, 5), [
     ...['operation.changed', 'operation.published', 'operation.changed', 'operation.changed', 'operation.published'],
   ]);
   assert.ok(actions.includes('operation.withdrawn') && actions.includes('operation.deleted'));
-  for (const { details } of entries) assert.match(String(details?.digest), /^sha256:/);
+  for (const { details } of auditEntries) assert.match(String(details?.digest), /^sha256:/);
 });
 
 test('a built-in operation can be disabled, and its approval and price can be set', async () => {
@@ -174,11 +174,11 @@ test('a built-in operation can be disabled, and its approval and price can be se
 
 test('an invalid or unsafe operation is refused, and the error names the field', async () => {
   const assertRefused = async (body: object, code: string, path: string, status = 400): Promise<void> => {
-    const result = await owner.configure('orders.wrong', body);
-    assert.deepEqual([result.status, result.body.code], [status, code], result.text);
-    if (path !== '') assert.ok(result.text.includes(`"${path}`), `${path}: ${result.text}`);
+    const response = await owner.configure('orders.wrong', body);
+    assert.deepEqual([response.status, response.body.code], [status, code], response.text);
+    if (path !== '') assert.ok(response.text.includes(`"${path}`), `${path}: ${response.text}`);
   };
-  const withBinding = (changed: object) => cancelOrderOperation(upstream, { binding: changed });
+  const operationWithBinding = (changed: object) => cancelOrderOperation(upstream, { binding: changed });
   await assertRefused({ ...cancelOrderOperation(upstream), inputShema: {} }, 'unknown_field', 'inputShema');
   await assertRefused({}, 'invalid_request', 'title');
   await assertRefused(
@@ -197,29 +197,33 @@ test('an invalid or unsafe operation is refused, and the error names the field',
     'outputSchema.$ref',
   );
   const reservedBinding = { sign: true, fixedHeaders: { Date: 'x' } };
-  await assertRefused(withBinding(reservedBinding), 'invalid_request', 'binding.fixedHeaders.Date');
+  await assertRefused(operationWithBinding(reservedBinding), 'invalid_request', 'binding.fixedHeaders.Date');
   await assertRefused(
-    withBinding({ sign: true, idempotencyHeader: 'Signature' }),
+    operationWithBinding({ sign: true, idempotencyHeader: 'Signature' }),
     'invalid_request',
     'binding.idempotencyHeader',
   );
-  await assertRefused(withBinding({ headers: { Host: '/orderId' } }), 'invalid_request', 'binding.headers.Host');
   await assertRefused(
-    withBinding({ headers: { Authorization: '/orderId' } }),
+    operationWithBinding({ headers: { Host: '/orderId' } }),
+    'invalid_request',
+    'binding.headers.Host',
+  );
+  await assertRefused(
+    operationWithBinding({ headers: { Authorization: '/orderId' } }),
     'invalid_request',
     'binding.headers.Authorization',
   );
   await assertRefused(
-    withBinding({ fixedHeaders: { 'x-a': 'a\r\nb: c' } }),
+    operationWithBinding({ fixedHeaders: { 'x-a': 'a\r\nb: c' } }),
     'invalid_request',
     'binding.fixedHeaders.x-a',
   );
   await assertRefused(
-    withBinding({ auth: { credentialId: 'nobody', as: 'bearer' } }),
+    operationWithBinding({ auth: { credentialId: 'nobody', as: 'bearer' } }),
     'invalid_request',
     'binding.auth.credentialId',
   );
-  await assertRefused(withBinding({ query: { q: 'orderId' } }), 'invalid_request', 'binding.query.q');
+  await assertRefused(operationWithBinding({ query: { q: 'orderId' } }), 'invalid_request', 'binding.query.q');
   await assertRefused(
     cancelOrderOperation(upstream, { display: { summary: 'Cancel {{orderId}}' } }),
     'invalid_request',
@@ -230,14 +234,14 @@ test('an invalid or unsafe operation is refused, and the error names the field',
     'invalid_request',
     'examples[0].input',
   );
-  const addresses = [
+  const forbiddenUrls = [
     'https://127.0.0.1/x',
     'http://127.0.0.1:9/x',
     'https://169.254.169.254/x',
     'https://[::1]/x',
     `${server.url}/v1/config`,
   ];
-  for (const url of addresses) await assertRefused(withBinding({ url }), 'invalid_request', 'binding.url');
+  for (const url of forbiddenUrls) await assertRefused(operationWithBinding({ url }), 'invalid_request', 'binding.url');
   assert.equal((await owner.send('GET', 'operations/orders.wrong')).status, 404);
 });
 
@@ -263,13 +267,13 @@ test('input values are encoded into the path and the query, an absent value is o
   await owner.publish('orders.read', body);
   const callResponse = await call('orders.read', { orderId: 'a/b?c#d é', page: 3, all: true });
   assert.equal(callResponse.body.status, 'succeeded', callResponse.text);
-  const sent = upstream.receivedRequests('/orders/a%2F').at(-1);
-  assert.equal(sent?.url, '/orders/a%2Fb%3Fc%23d%20%C3%A9?all=true&page%20no=3');
+  const sentRequest = upstream.receivedRequests('/orders/a%2F').at(-1);
+  assert.equal(sentRequest?.url, '/orders/a%2Fb%3Fc%23d%20%C3%A9?all=true&page%20no=3');
   assert.deepEqual(
-    [sent?.headers.accept, sent?.headers['x-version'], sent?.headers['x-trace']],
+    [sentRequest?.headers.accept, sentRequest?.headers['x-version'], sentRequest?.headers['x-trace']],
     ['application/vnd.shop+json', '2', undefined],
   );
-  assert.equal(sent?.headers['accept-encoding'], 'identity');
+  assert.equal(sentRequest?.headers['accept-encoding'], 'identity');
   const countBefore = upstream.receivedRequests().length;
   for (const orderId of ['..', '.', '']) {
     const { status, body: refusal } = await call('orders.read', { orderId, all: true });
@@ -391,8 +395,11 @@ test('an invocation reports until when its output is kept, according to the rete
   const kept = (await call('orders.list', { orderId: 'A-1' })).body;
   const days = (Date.parse(kept.retention?.outputUntil ?? '') - Date.parse(kept.endedAt ?? '')) / 86_400_000;
   assert.equal(days, 3);
-  const brief = (await call('orders.read', { orderId: 'A-1' })).body;
-  assert.equal(Date.parse(brief.retention?.outputUntil ?? '') - Date.parse(brief.endedAt ?? '') <= 600_000, true);
+  const briefInvocation = (await call('orders.read', { orderId: 'A-1' })).body;
+  assert.equal(
+    Date.parse(briefInvocation.retention?.outputUntil ?? '') - Date.parse(briefInvocation.endedAt ?? '') <= 600_000,
+    true,
+  );
 });
 
 test('an input is kept only if the operation is configured to keep inputs, and cannot be read with another agent key', async () => {
@@ -406,8 +413,8 @@ test('an input is kept only if the operation is configured to keep inputs, and c
   const days = (Date.parse(body.retention?.inputUntil ?? '') - Date.parse(body.endedAt ?? '')) / 86_400_000;
   assert.equal(days, 2);
   assert.equal((await read(id, (await issueAgentKey(server)).key)).status, 404);
-  const brief = (await call('orders.read', input)).body;
-  const storedInvocation = (await read(brief.id)).body;
+  const briefInvocation = (await call('orders.read', input)).body;
+  const storedInvocation = (await read(briefInvocation.id)).body;
   assert.deepEqual([storedInvocation.input, storedInvocation.retention?.inputUntil], [undefined, undefined]);
   assert.equal(storedInvocation.inputDigest, body.inputDigest);
 });

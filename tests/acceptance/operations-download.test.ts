@@ -15,7 +15,7 @@ import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 
 const REPORT = randomBytes(3_000_000);
-const NAMES = [
+const FILE_NAMES = [
   '../../etc/passwd',
   '..\\..\\boot.ini',
   'a/b\u0000c.txt',
@@ -34,10 +34,10 @@ const pages = await openPages({
     <a id="outside" href="http://192.0.2.1/report" download>outside</a>
     <button id="all" onclick="for (const [i, name] of names.entries()) setTimeout(() => {
       const a = document.createElement('a'); a.href = '/named?' + i; a.download = ''; a.click();
-    }, 100 * i)">all</button><script>const names = Array.from({ length: ${NAMES.length} });</script>`,
+    }, 100 * i)">all</button><script>const names = Array.from({ length: ${FILE_NAMES.length} });</script>`,
   '/report': (_, response) => void response.writeHead(200, attachmentHeaders('report.bin')).end(REPORT),
   '/named': ({ url = '' }, response) =>
-    void response.writeHead(200, attachmentHeaders(NAMES[Number(url.split('?')[1])] ?? '')).end('named'),
+    void response.writeHead(200, attachmentHeaders(FILE_NAMES[Number(url.split('?')[1])] ?? '')).end('named'),
   '/gone': (_, response) => void response.writeHead(404, { 'content-type': 'text/html' }).end('<title>No</title>'),
   '/half': (_, response) => {
     response.writeHead(200, { ...attachmentHeaders('half.bin'), 'content-length': '1000000' });
@@ -60,11 +60,13 @@ const grants = [
 ];
 const { key } = await issueAgentKey(server, { grants });
 const { key: connectKey } = await issueAgentKey(server, { grants, scopes: CONNECT_SCOPES });
-let calls = 0;
+let callCount = 0;
 
 function call(operation: string, input: object, by = key) {
-  calls += 1;
-  return invoke(server, by, operation, input, { headers: { 'idempotency-key': `call ${calls}`, prefer: 'wait=55' } });
+  callCount += 1;
+  return invoke(server, by, operation, input, {
+    headers: { 'idempotency-key': `call ${callCount}`, prefer: 'wait=55' },
+  });
 }
 const downloadsOf = ({ output }: Invocation): readonly Download[] => Object(output).downloads;
 
@@ -92,9 +94,9 @@ test('browser.download returns the complete file at an address, and the link and
   assert.deepEqual(await fetchContent(storedDownload), REPORT);
   const { body: keys } = await server.api<KeySet>('GET', '/.well-known/jwks.json', { key: null });
   await verifyReceipt(String(storedInvocation.receipt), { keys, output: storedInvocation.output });
-  const changed = { ...storedInvocation.output, downloads: [{ ...storedDownload, size: 1 }] };
+  const changedOutput = { ...storedInvocation.output, downloads: [{ ...storedDownload, size: 1 }] };
   await assert.rejects(
-    async () => verifyReceipt(String(storedInvocation.receipt), { keys, output: changed }),
+    async () => verifyReceipt(String(storedInvocation.receipt), { keys, output: changedOutput }),
     /output/,
   );
 });
@@ -103,7 +105,7 @@ test('browser.download returns all files of a click that starts several download
   const { body, text } = await call('browser.download', { url: `${pages.url}/files`, selector: '#all' });
   assert.equal(body.status, 'succeeded', text);
   const files = downloadsOf(body);
-  assert.equal(files.length, NAMES.length);
+  assert.equal(files.length, FILE_NAMES.length);
   for (const file of files) {
     assert.doesNotMatch(file.filename, /[/\\\u0000-\u001f\u202e]|^\.\.?$/, JSON.stringify(file.filename));
     assert.ok(file.filename.length > 0 && Buffer.byteLength(file.filename) <= 255);
@@ -146,9 +148,9 @@ test('steps before and after a download are executed, and each download returns 
   assert.equal(body.status, 'succeeded', text);
   const { results, artifacts, title } = Object(body.output);
   const files = downloadsOf(body);
-  assert.deepEqual([title, artifacts.length, files.length], ['Files', 1, 1 + NAMES.length]);
+  assert.deepEqual([title, artifacts.length, files.length], ['Files', 1, 1 + FILE_NAMES.length]);
   assert.deepEqual(results[0], { do: 'download', downloads: [0] });
-  assert.deepEqual(results[2], { do: 'download', downloads: NAMES.map((_, index) => index + 1) });
+  assert.deepEqual(results[2], { do: 'download', downloads: FILE_NAMES.map((_, index) => index + 1) });
   assert.deepEqual(results[3].fields, { title: 'report' });
   assert.ok(files[0]);
   assert.deepEqual(await fetchContent(files[0]), REPORT);

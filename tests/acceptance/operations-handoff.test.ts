@@ -41,11 +41,11 @@ const grants = [
 ];
 const { key, id: keyId } = await issueAgentKey(server, { scopes, grants });
 const { body: keys } = await server.api<KeySet>('GET', '/.well-known/jwks.json', { key: null });
-let calls = 0;
+let callCount = 0;
 
 const call = (operation: string, input: object, options: { key?: string; prefer?: string } = {}) => {
-  calls += 1;
-  const headers = { 'idempotency-key': `call ${calls}`, ...(options.prefer ? { prefer: options.prefer } : {}) };
+  callCount += 1;
+  const headers = { 'idempotency-key': `call ${callCount}`, ...(options.prefer ? { prefer: options.prefer } : {}) };
   return invoke(server, options.key ?? key, operation, input, { headers });
 };
 
@@ -102,12 +102,17 @@ test('browser.handoff ends when the person has finished, and its receipt states 
   const endedInvocation = await waitForEnd(invocation);
   assert.equal(endedInvocation.status, 'succeeded');
   const { url: _, ...output } = Object(endedInvocation.output);
-  const said = { handoffId: handoff.id, outcome: 'completed', note: 'Secret of the note', evidence: { a: 1 } };
-  assert.deepEqual(output, said);
+  const expectedOutput = {
+    handoffId: handoff.id,
+    outcome: 'completed',
+    note: 'Secret of the note',
+    evidence: { a: 1 },
+  };
+  assert.deepEqual(output, expectedOutput);
   const { session } = verifyClaims(endedInvocation);
-  const [control, ...more] = session?.handoffs ?? [];
-  assert.ok(control && more.length === 0 && session?.id === sessionId);
-  const { by, from, to, ...facts } = control;
+  const [controlPeriod, ...more] = session?.handoffs ?? [];
+  assert.ok(controlPeriod && more.length === 0 && session?.id === sessionId);
+  const { by, from, to, ...facts } = controlPeriod;
   assert.deepEqual(facts, { id: handoff.id, origin: 'operation', masked: true });
   assert.equal(by.kind, 'account');
   assert.ok(by.id && to && endedInvocation.startedAt && from >= endedInvocation.startedAt && to >= from);
@@ -118,8 +123,11 @@ test('browser.handoff ends when the person has finished, and its receipt states 
   );
   await assertPrinted(receipt, new RegExp(`control +account ${by.id} from ${from} to ${to}, masked`));
   const [head = '', payload = '', signature = ''] = receipt.split('.');
-  const forged = Buffer.from(payload, 'base64url').toString().replace('"masked":true', '"masked":!1  ');
-  const forgedPayloads = [forged.replace('!1  ', 'null'), forged.replace('!1  ', 'true').replace(by.id, sessionId)];
+  const forgedPayload = Buffer.from(payload, 'base64url').toString().replace('"masked":true', '"masked":!1  ');
+  const forgedPayloads = [
+    forgedPayload.replace('!1  ', 'null'),
+    forgedPayload.replace('!1  ', 'true').replace(by.id, sessionId),
+  ];
   for (const text of forgedPayloads)
     assert.throws(
       () => verifyReceipt(`${head}.${Buffer.from(text).toString('base64url')}.${signature}`, { keys }),
@@ -130,7 +138,10 @@ test('browser.handoff ends when the person has finished, and its receipt states 
 
 /** Asserts the output of `berth receipts verify` when its only inputs are files: the receipt and the key set. */
 async function assertPrinted(receipt: string, expected: RegExp): Promise<void> {
-  const [file, jwks] = [join(server.dataDir, '..', `${calls}.jws`), join(server.dataDir, '..', `${calls}.json`)];
+  const [file, jwks] = [
+    join(server.dataDir, '..', `${callCount}.jws`),
+    join(server.dataDir, '..', `${callCount}.json`),
+  ];
   await writeFile(file, receipt);
   await writeFile(jwks, JSON.stringify(keys));
   const { code, stdout, stderr } = await server.berth('receipts', 'verify', file, '--jwks', jwks);
@@ -152,8 +163,8 @@ for (const [how, end, expected] of [
       await sendWithLease(server, await claimHandoff(server, person, id), 'complete', { outcome: 'declined' });
     if (end === 'expire') await server.advance(61_000);
     if (end === 'cancel') {
-      const { key: writing } = await issueAgentKey(server, { scopes: [...scopes, 'handoffs:write'], grants });
-      const otherKeyResponse = await server.api('POST', handoffsPath(server, `/${id}/cancel`), { key: writing });
+      const { key: writingKey } = await issueAgentKey(server, { scopes: [...scopes, 'handoffs:write'], grants });
+      const otherKeyResponse = await server.api('POST', handoffsPath(server, `/${id}/cancel`), { key: writingKey });
       assert.equal(otherKeyResponse.status, 404, 'by another key');
       assert.equal((await person.post<Handoff>(handoffsPath(server, `/${id}/cancel`), {})).body.status, 'cancelled');
     }
@@ -178,8 +189,10 @@ test('browser.handoff continues after the server was killed, with the same hand-
   assert.equal(completionResponse.status, 200, completionResponse.text);
   const { status, output, attempts } = await waitForEnd(invocation);
   assert.deepEqual([status, Object(output).handoffId, attempts], ['succeeded', id, 2]);
-  const listed = await server.api<{ data: Handoff[] }>('GET', handoffsPath(server, `?sessionId=${sessionId}`), { key });
-  assert.equal(listed.body.data.length, 1, 'it was asked for once');
+  const listResponse = await server.api<{ data: Handoff[] }>('GET', handoffsPath(server, `?sessionId=${sessionId}`), {
+    key,
+  });
+  assert.equal(listResponse.body.data.length, 1, 'it was asked for once');
   await server.release(sessionId);
 });
 
@@ -271,8 +284,8 @@ test('an operation of the kind browser fails at a step whose hand-off is decline
   const { id } = await waitForHandoff(invocation.sessionId, codeEntryKey);
   const claimedHandoff = await claimHandoff(server, person, id);
   await sendWithLease(server, claimedHandoff, 'complete', { outcome: 'declined', note: 'No.' });
-  const read = agentPath(server, `invocations/${invocation.id}?wait=30`);
-  const { body } = await server.api<Invocation>('GET', read, { key: codeEntryKey });
+  const readPath = agentPath(server, `invocations/${invocation.id}?wait=30`);
+  const { body } = await server.api<Invocation>('GET', readPath, { key: codeEntryKey });
   assert.deepEqual([body.status, body.error?.code], ['failed', 'handoff_declined']);
   assert.deepEqual(body.error?.details, { step: 1, handoffId: id, note: 'No.' });
   await server.waitUntilEnded(invocation.sessionId);
@@ -328,24 +341,24 @@ test('a call that waits for a person can be cancelled before it is started, and 
   const { key: askingKey } = await issueAgentKey(server, { scopes: [...scopes, 'handoffs:write'], grants });
   const handoff = await requestHandoff(server, askingKey, sessionId, { leaseSeconds: 900 });
   await claimHandoff(server, person, handoff.id);
-  const options = { key: askingKey };
+  const askingOptions = { key: askingKey };
   const responses = Promise.all([
-    call('browser.content', { sessionId }, options),
-    call('browser.steps', { sessionId, steps: [{ do: 'press', key: 'x' }] }, options),
+    call('browser.content', { sessionId }, askingOptions),
+    call('browser.steps', { sessionId, steps: [{ do: 'press', key: 'x' }] }, askingOptions),
   ]);
   for (const { id } of await waitForRunning(askingKey, 2)) {
     const path = agentPath(server, `invocations/${id}/cancel`);
-    const { status, body, text } = await server.api<Invocation>('POST', path, options);
-    const facts = [status, body.status, body.error?.code, body.error?.phase, body.attempts];
-    assert.deepEqual(facts, [200, 'cancelled', 'cancelled', 'before', 0], text);
+    const { status, body, text } = await server.api<Invocation>('POST', path, askingOptions);
+    const invocationFacts = [status, body.status, body.error?.code, body.error?.phase, body.attempts];
+    assert.deepEqual(invocationFacts, [200, 'cancelled', 'cancelled', 'before', 0], text);
   }
   for (const { status, body, text } of await responses) {
     assert.deepEqual([status, body.status], [200, 'cancelled'], text);
     assert.equal(verifyClaims(body).status, 'cancelled');
   }
-  const feed = '/v1/browsers/events?limit=10&type=invocation.cancelled';
-  const events = async () => (await server.api<SessionEventPage>('GET', feed, options)).body.data;
-  await eventually('the events', events, ({ length }) => length === 2);
+  const eventsPath = '/v1/browsers/events?limit=10&type=invocation.cancelled';
+  const listEvents = async () => (await server.api<SessionEventPage>('GET', eventsPath, askingOptions)).body.data;
+  await eventually('the events', listEvents, ({ length }) => length === 2);
   await server.release(sessionId);
 });
 

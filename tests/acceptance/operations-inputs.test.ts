@@ -9,7 +9,7 @@ import { eventually } from '../harness/until.ts';
 import { openUpstream } from '../harness/upstream.ts';
 
 const DAY_MS = 24 * 3_600_000;
-const TASK_MS = 600_000;
+const TASK_INTERVAL_MS = 600_000;
 
 test('an input is removed after its retention period, and its digest and the receipt are kept', async () => {
   const upstream = await openUpstream();
@@ -18,21 +18,21 @@ test('an input is removed after its retention period, and its digest and the rec
   const retention = { input: 'full', days: 2 };
   await owner.publish('orders.cancel', cancelOrderOperation(upstream, { effect: 'read', retention }));
   const { key } = await issueAgentKey(server, { expiresAt: undefined });
-  const { body: made, text } = await invoke(server, key, 'orders.cancel', { orderId: 'A-1' });
-  assert.equal(made.status, 'succeeded', text);
+  const { body: invocation, text } = await invoke(server, key, 'orders.cancel', { orderId: 'A-1' });
+  assert.equal(invocation.status, 'succeeded', text);
   const read = async () =>
-    (await server.api<Invocation>('GET', agentPath(server, `invocations/${made.id}`), { key })).body;
+    (await server.api<Invocation>('GET', agentPath(server, `invocations/${invocation.id}`), { key })).body;
   await server.advance(DAY_MS);
   assert.deepEqual((await read()).input, { orderId: 'A-1' });
   await server.advance(2 * DAY_MS);
   // If the task that removes inputs was already running during the advance, it runs again only ten minutes later.
   const advanceAndRead = async () => {
-    await server.advance(TASK_MS);
+    await server.advance(TASK_INTERVAL_MS);
     return read();
   };
-  const old = await eventually('the input to be removed', advanceAndRead, ({ input }) => input === undefined);
+  const oldInvocation = await eventually('the input to be removed', advanceAndRead, ({ input }) => input === undefined);
   assert.deepEqual(
-    [old.inputDigest, old.receipt, old.retention?.inputUntil],
-    [made.inputDigest, made.receipt, undefined],
+    [oldInvocation.inputDigest, oldInvocation.receipt, oldInvocation.retention?.inputUntil],
+    [invocation.inputDigest, invocation.receipt, undefined],
   );
 });

@@ -75,14 +75,14 @@ function verifySignature(request: ReceivedRequest, { keys }: Keys): string {
   return keyid;
 }
 
-const last = (path: string): ReceivedRequest =>
+const lastRequest = (path: string): ReceivedRequest =>
   upstream.receivedRequests(path).at(-1) ?? assert.fail(`no request to ${path} was received`);
 
 test('the signature of a write is valid with the published keys, and invalid after any change to the request', async () => {
   await owner.publish('orders.cancel', cancelOrderOperation(upstream, { binding: { sign: true } }));
   const { body, text: said } = await call('orders.cancel', { orderId: 'A 1/ü', reason: 'late' }, 'one');
   assert.equal(body.status, 'succeeded', said);
-  const request = last('/orders/');
+  const request = lastRequest('/orders/');
   const keys = await readKeySet();
   verifySignature(request, keys);
   const { headers } = request;
@@ -115,7 +115,7 @@ test('the signature of a read without a body covers its query, and the request h
   });
   const { body, text: said } = await call('orders.read', { orderId: 'A-1', reason: 'a&b=c d' }, 'two');
   assert.equal(body.status, 'succeeded', said);
-  const request = last('/read/');
+  const request = lastRequest('/read/');
   verifySignature(request, await readKeySet());
   assert.deepEqual([request.body, request.headers['x-request-id']], ['', body.id]);
 });
@@ -127,19 +127,19 @@ test('a binding can use Idempotency-Key as its idempotency header, and the reque
   );
   const { body, text: said } = await call('orders.cancel', { orderId: 'A-2' }, 'three');
   assert.equal(body.status, 'succeeded', said);
-  verifySignature(last('/orders/A-2'), await readKeySet());
+  verifySignature(lastRequest('/orders/A-2'), await readKeySet());
 });
 
 test('calls and receipts are signed with the new key after a rotation, and earlier signatures are still valid', async () => {
-  const earlierRequest = last('/orders/A-2');
+  const earlierRequest = lastRequest('/orders/A-2');
   const { receipt: old = '' } = (await call('orders.cancel', { orderId: 'A-2' }, 'kept')).body;
   const keysBefore = await readReceiptKeys();
-  const rotated = await server.operate('keys', 'rotate-signing');
-  assert.equal(rotated.code, 0, rotated.stderr);
+  const rotateResult = await server.operate('keys', 'rotate-signing');
+  assert.equal(rotateResult.code, 0, rotateResult.stderr);
   const { body } = await call('orders.cancel', { orderId: 'A-3' }, 'four');
   assert.equal(body.status, 'succeeded');
   const keys = await readKeySet();
-  assert.notEqual(verifySignature(last('/orders/A-3'), keys), verifySignature(earlierRequest, keys));
+  assert.notEqual(verifySignature(lastRequest('/orders/A-3'), keys), verifySignature(earlierRequest, keys));
   const keysAfter = await readReceiptKeys();
   for (const receipt of [old, body.receipt ?? '']) assert.ok(verifyReceipt(receipt, { keys: keysAfter }));
   assert.ok(verifyReceipt(old, { keys: keysBefore }));
@@ -149,7 +149,7 @@ test('calls and receipts are signed with the new key after a rotation, and earli
 test('the request of a call has no signature headers if its binding does not enable signing', async () => {
   await owner.publish('orders.cancel', cancelOrderOperation(upstream, { binding: { sign: false } }));
   assert.equal((await call('orders.cancel', { orderId: 'A-4' }, 'five')).body.status, 'succeeded');
-  const { headers } = last('/orders/A-4');
+  const { headers } = lastRequest('/orders/A-4');
   for (const name of ['signature', 'signature-input', 'content-digest', 'berth-invocation-id'])
     assert.equal(headers[name], undefined);
 });

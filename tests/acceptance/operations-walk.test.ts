@@ -16,7 +16,7 @@ import { createOwnerToken } from '../harness/limits.ts';
 import { issueAgentKey } from '../harness/operations.ts';
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
-import { invalidValues, isValid, validValue } from '../harness/wrong-values.ts';
+import { collectInvalidValues, isValid, validValueOf } from '../harness/wrong-values.ts';
 
 const UNKNOWN_ID = '01a1fa50-5319-7450-a6b3-c787ada50631';
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -131,7 +131,7 @@ for (const id of OPERATION_IDS.filter(one => bodyOf(one) !== undefined)) {
   const { unknownFields = 'ignore' } = operation(id);
 
   test(`${id}: refuses each invalid body field`, async () => {
-    const all = invalidValues(schema);
+    const all = collectInvalidValues(schema);
     // Official clients send additional fields, which these operations ignore. A request with such a field would
     // succeed.
     const wrongValues = unknownFields === 'ignore' ? all.filter(({ isExtra }) => !isExtra) : all;
@@ -165,8 +165,8 @@ for (const id of OPERATION_IDS.filter(one => bodyOf(one) !== undefined)) {
 for (const id of OPERATION_IDS.filter(one => operation(one).query !== undefined))
   test(`${id}: refuses each invalid query parameter`, async () => {
     const schema = operation(id).query ?? assert.fail(id);
-    const validPairs = Object.entries(Object(validValue(schema))).map(([name, value]) => `${name}=${value}`);
-    const queries = invalidValues(schema).flatMap(({ path, errorKind: how, value }) => {
+    const validPairs = Object.entries(Object(validValueOf(schema))).map(([name, value]) => `${name}=${value}`);
+    const queries = collectInvalidValues(schema).flatMap(({ path, errorKind: how, value }) => {
       const fieldValue: unknown = Object(value)[path];
       if (how === 'missing')
         return [[path, how, validPairs.filter(one => !one.startsWith(`${path}=`)).join('&')] as const];
@@ -197,11 +197,11 @@ function isValidText(schema: TSchema, name: string, text: string): boolean {
 }
 
 const isInvalidValue = (schema: TSchema, name: string, value: unknown): boolean =>
-  !isValid(schema, { ...Object(validValue(schema)), [name]: value });
+  !isValid(schema, { ...Object(validValueOf(schema)), [name]: value });
 
 for (const id of OPERATION_IDS.filter(one => operation(one).tag !== 'Service' && operation(one).mount !== 'compat'))
   test(`${id}: refuses an unknown query parameter`, async () => {
-    const validPairs = Object.entries(Object(validValue(operation(id).query ?? Type.Object({})))).map(
+    const validPairs = Object.entries(Object(validValueOf(operation(id).query ?? Type.Object({})))).map(
       ([name, value]) => `${name}=${value}`,
     );
     const result = await send(id, { query: [...validPairs, 'noSuchParameter=1'].join('&') });
@@ -228,7 +228,7 @@ for (const id of OPERATION_IDS.filter(one => operation(one).params !== undefined
 
 const validRequest = (id: OperationId): RequestParts => {
   const schema = bodyOf(id);
-  return schema ? { body: JSON.stringify(validValue(schema)), headers: { 'if-match': '*' } } : {};
+  return schema ? { body: JSON.stringify(validValueOf(schema)), headers: { 'if-match': '*' } } : {};
 };
 
 for (const id of OPERATION_IDS.filter(one => operation(one).upload !== undefined))
@@ -257,27 +257,27 @@ for (const id of OPERATION_IDS.filter(one => operation(one).upload !== undefined
         ['invalid_file', 'invalid_request'],
       ],
     ];
-    const path = pathOf(id, { id: await uploadTarget(id) });
+    const path = pathOf(id, { id: await uploadTargetId(id) });
     const lines = await runChecks(wrongBodies, ([what, sent, status, codes]) =>
       complaintsOf([[what, send(id, { ...sent, path }), is(status, ...codes)]]),
     );
     assert.deepEqual(lines, []);
   });
 
-let target: Promise<string> | undefined;
+let sessionIdPromise: Promise<string> | undefined;
 /** Returns the id for the path of an upload. Uploads to a session are checked only if the session is running. */
-function uploadTarget(id: OperationId): Promise<string> {
+function uploadTargetId(id: OperationId): Promise<string> {
   if (!pathOf(id).includes('/sessions/')) return Promise.resolve(UNKNOWN_ID);
-  target ??= server.createSession({ keepAlive: true }).then(session => session.id);
-  return target;
+  sessionIdPromise ??= server.createSession({ keepAlive: true }).then(session => session.id);
+  return sessionIdPromise;
 }
 
 test('the invalid requests of this file create no sessions, contexts or certificates', async () => {
-  if (target) await server.release(await target);
+  if (sessionIdPromise) await server.release(await sessionIdPromise);
   const sessionsResponse = await server.api<Array<{ id: string }>>('GET', '/v1/browsers/sessions');
   assert.deepEqual(
     sessionsResponse.body.map(({ id }) => id),
-    target ? [await target] : [],
+    sessionIdPromise ? [await sessionIdPromise] : [],
   );
   for (const path of ['contexts', 'certificates'])
     assert.deepEqual((await server.api('GET', `/v1/browsers/${path}`)).body, [], path);

@@ -108,11 +108,11 @@ test('a screenshot shows the pixels of the page', () =>
   withPage(async page => {
     await page.setViewportSize({ width: 400, height: 200 });
     await page.goto(`${pages.a}/colours`);
-    const picture = decodePng(await page.screenshot());
-    assert.deepEqual([picture.width, picture.height], [400, 200]);
-    const seen = [50, 150, 250, 350].map(x => picture.colourAt(x, 50));
-    assert.deepEqual(seen, ['#ff0000', '#00ff00', '#0000ff', '#ffffff']);
-    assert.equal(picture.colourAt(50, 150), '#ffffff');
+    const png = decodePng(await page.screenshot());
+    assert.deepEqual([png.width, png.height], [400, 200]);
+    const colours = [50, 150, 250, 350].map(x => png.colourAt(x, 50));
+    assert.deepEqual(colours, ['#ff0000', '#00ff00', '#0000ff', '#ffffff']);
+    assert.equal(png.colourAt(50, 150), '#ffffff');
   }));
 
 test('a page can use a WebSocket, follow a redirect and fetch a large response', () =>
@@ -121,8 +121,8 @@ test('a page can use a WebSocket, follow a redirect and fetch a large response',
     await page.waitForFunction("document.title === 'HELLO'");
     const redirected = await page.goto(`${pages.b}/redirect`);
     assert.equal(redirected?.url(), `${pages.b}/next`);
-    const bytes = await page.evaluate(async () => (await (await fetch('/big')).arrayBuffer()).byteLength);
-    assert.equal(bytes, 8 * 1024 ** 2);
+    const byteCount = await page.evaluate(async () => (await (await fetch('/big')).arrayBuffer()).byteLength);
+    assert.equal(byteCount, 8 * 1024 ** 2);
   }));
 
 test('a browser context has its own time zone, language, cookies and page', () =>
@@ -177,17 +177,17 @@ test('50 MB can be sent to a page and read from a page', () =>
   withPage(async page => {
     const text = 'x'.repeat(50 * MB);
     assert.equal(await page.evaluate(sent => sent.length, text), 50 * MB);
-    const back = await page.evaluate(length => 'y'.repeat(length), 50 * MB);
-    assert.equal(back.length, 50 * MB);
-    assert.ok(back.startsWith('yyy') && back.endsWith('yyy'));
+    const returnedText = await page.evaluate(length => 'y'.repeat(length), 50 * MB);
+    assert.equal(returnedText.length, 50 * MB);
+    assert.ok(returnedText.startsWith('yyy') && returnedText.endsWith('yyy'));
   }));
 
 test('two clients can work concurrently, and the disconnect of one client does not affect the other', () =>
   withSession({}, async session => {
-    const one = await chromium.connectOverCDP(session.connectUrl);
-    const two = await chromium.connectOverCDP(session.connectUrl);
-    const pageOfOne = await one.contexts()[0]?.newPage();
-    const pageOfTwo = await two.contexts()[0]?.newPage();
+    const firstBrowser = await chromium.connectOverCDP(session.connectUrl);
+    const secondBrowser = await chromium.connectOverCDP(session.connectUrl);
+    const pageOfOne = await firstBrowser.contexts()[0]?.newPage();
+    const pageOfTwo = await secondBrowser.contexts()[0]?.newPage();
     assert.ok(pageOfOne && pageOfTwo);
     await Promise.all([pageOfOne.goto(`${pages.a}/next`), pageOfTwo.goto(pages.b)]);
     const pageUrlsOf = (browser: Browser): string[] =>
@@ -196,11 +196,15 @@ test('two clients can work concurrently, and the disconnect of one client does n
         ?.pages()
         .map(page => page.url()) ?? [];
     // Each client receives the events about the other client's pages on its own connection, so they may arrive later.
-    await eventually('both to see the pages of the default context', () => pageUrlsOf(one).includes(`${pages.b}/`));
-    await one.close();
+    await eventually('both to see the pages of the default context', () =>
+      pageUrlsOf(firstBrowser).includes(`${pages.b}/`),
+    );
+    await firstBrowser.close();
     assert.equal(await pageOfTwo.title(), 'Home');
-    await eventually('the page of the other client to stay open', () => pageUrlsOf(two).includes(`${pages.a}/next`));
-    await two.close();
+    await eventually('the page of the other client to stay open', () =>
+      pageUrlsOf(secondBrowser).includes(`${pages.a}/next`),
+    );
+    await secondBrowser.close();
   }));
 
 test('two clients that send commands concurrently each get their own responses', () =>
@@ -218,60 +222,60 @@ test('two clients that send commands concurrently each get their own responses',
 
 test('a client that reconnects finds the page unchanged: heap, scroll position and form', () =>
   withSession({ keepAlive: true }, async session => {
-    const first = await chromium.connectOverCDP(session.connectUrl);
-    const page = firstPage(first);
+    const firstBrowser = await chromium.connectOverCDP(session.connectUrl);
+    const page = firstPage(firstBrowser);
     await page.goto(`${pages.a}/form`);
     await page.fill('#name', 'Grüße 🚢');
     await page.check('#gift');
     await page.selectOption('#size', 'm');
     await page.evaluate('globalThis.kept = { visits: 7 }; scrollTo(0, 5000)');
-    await first.close();
-    const second = await chromium.connectOverCDP(session.connectUrl);
-    const secondPage = firstPage(second);
+    await firstBrowser.close();
+    const secondBrowser = await chromium.connectOverCDP(session.connectUrl);
+    const secondPage = firstPage(secondBrowser);
     assert.equal(secondPage.url(), `${pages.a}/form`);
     assert.deepEqual(await secondPage.evaluate('[kept, scrollY]'), [{ visits: 7 }, 5000]);
     const form = '(({ name, gift, size }) => [name.value, gift.checked, size.value])(document.forms[0].elements)';
     assert.deepEqual(await secondPage.evaluate(form), ['Grüße 🚢', true, 'm']);
-    await second.close();
+    await secondBrowser.close();
   }));
 
 test('browser contexts of Playwright are removed when Playwright disconnects, and a browser context without disposeOnDetach is kept', () =>
   withSession({ keepAlive: true }, async session => {
-    const first = await chromium.connectOverCDP(session.connectUrl);
-    await (await first.newContext()).newPage();
+    const firstBrowser = await chromium.connectOverCDP(session.connectUrl);
+    await (await firstBrowser.newContext()).newPage();
     const raw = await CdpClient.connect(session.connectUrl);
     const { browserContextId } = await raw.send('Target.createBrowserContext', { disposeOnDetach: false });
     await raw.send('Target.createTarget', { url: `${pages.a}/next`, browserContextId });
     await raw.close();
-    await first.close();
+    await firstBrowser.close();
     const next = await CdpClient.connect(session.connectUrl);
     await eventually(
       'the contexts of Playwright to be gone',
       async () => (await next.send('Target.getBrowserContexts')).browserContextIds,
       left => Array.isArray(left) && left.join() === browserContextId,
     );
-    const second = await chromium.connectOverCDP(session.connectUrl);
+    const secondBrowser = await chromium.connectOverCDP(session.connectUrl);
     // The page in the persistent context must still be there.
     await eventually(
       'the page in the persistent context',
-      () => second.contexts().map(context => context.pages().map(page => page.url())),
+      () => secondBrowser.contexts().map(context => context.pages().map(page => page.url())),
       urls => urls.some(own => own.includes(`${pages.a}/next`)),
     );
     await next.send('Target.disposeBrowserContext', { browserContextId });
     await next.close();
-    await second.close();
+    await secondBrowser.close();
   }));
 
 test('a client that closed the last page finds a new page when it reconnects', () =>
   withSession({ keepAlive: true }, async session => {
-    const first = await chromium.connectOverCDP(session.connectUrl);
-    await firstPage(first).close();
-    await first.close();
-    const second = await chromium.connectOverCDP(session.connectUrl);
-    const page = firstPage(second);
+    const firstBrowser = await chromium.connectOverCDP(session.connectUrl);
+    await firstPage(firstBrowser).close();
+    await firstBrowser.close();
+    const secondBrowser = await chromium.connectOverCDP(session.connectUrl);
+    const page = firstPage(secondBrowser);
     await page.goto(pages.a);
     assert.equal(await page.title(), 'Home');
-    await second.close();
+    await secondBrowser.close();
   }));
 
 test('a page cannot reach services of this machine that the operator has not allowed', async () => {

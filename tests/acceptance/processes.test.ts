@@ -8,15 +8,15 @@ import { test } from 'node:test';
 import type { UploadResponse } from '../../contract/files.ts';
 import type { DebugUrls } from '../../contract/live.ts';
 import { CdpClient } from '../harness/cdp.ts';
-import { sessionLeftovers } from '../harness/leftovers.ts';
+import { findSessionLeftovers } from '../harness/leftovers.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 import { uploadRequest } from '../harness/upload.ts';
 
 const SESSIONS = '/v1/browsers/sessions';
-const PROCESSES = 2;
+const PROCESS_COUNT = 2;
 
-const env: Record<string, string> = { BERTH_PROCESSES: String(PROCESSES), BERTH_SLOTS: '4' };
+const env: Record<string, string> = { BERTH_PROCESSES: String(PROCESS_COUNT), BERTH_SLOTS: '4' };
 const server = await startServer({ env });
 
 const folderOf = (number: number): string =>
@@ -25,7 +25,7 @@ const folderOf = (number: number): string =>
 /** The number of the process that owns the session. */
 function processNumberOf({ id }: Pick<CreatedSession, 'id'>): number {
   const box = server.boxOf(id) ?? id;
-  const number = [1, 2].find(one => sessionLeftovers(folderOf(one)).some(left => left.includes(box)));
+  const number = [1, 2].find(one => findSessionLeftovers(folderOf(one)).some(left => left.includes(box)));
   return number ?? assert.fail('no process runs the session');
 }
 
@@ -33,9 +33,9 @@ function processNumberOf({ id }: Pick<CreatedSession, 'id'>): number {
 function pidOf(number: number): number {
   const isServerProcess = (pid: string): boolean => {
     try {
-      const parent = /^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
-      const said = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');
-      return Number(parent) === server.pid && said.includes(`BERTH_PROCESS=${number}/${PROCESSES}`);
+      const parentPid = /^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+      const variables = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');
+      return Number(parentPid) === server.pid && variables.includes(`BERTH_PROCESS=${number}/${PROCESS_COUNT}`);
     } catch {
       return false;
     }
@@ -59,7 +59,7 @@ const isRunning = async ({ id }: Pick<CreatedSession, 'id'>): Promise<boolean> =
 /** Creates a session in each process. The keys are the numbers of the processes. */
 async function createSessionInEach(): Promise<ReadonlyMap<number, CreatedSession>> {
   const sessionsByProcess = new Map<number, CreatedSession>();
-  for (let count = 0; count < PROCESSES; count += 1) {
+  for (let count = 0; count < PROCESS_COUNT; count += 1) {
     const session = await server.createSession({ keepAlive: true });
     sessionsByProcess.set(processNumberOf(session), session);
   }
@@ -85,12 +85,12 @@ async function createSessionInSecond(): Promise<CreatedSession> {
 const sessions = await createSessionInEach();
 const [first, second] = [sessions.get(1), sessions.get(2)];
 assert.ok(first && second);
-const both: readonly CreatedSession[] = [first, second];
+const bothSessions: readonly CreatedSession[] = [first, second];
 
 test('each session can be reached through every process at the same address', async () => {
   const bytes = randomBytes(50_000);
-  for (let round = 0; round < 2 * PROCESSES; round += 1)
-    for (const { id, connectUrl } of both) {
+  for (let round = 0; round < 2 * PROCESS_COUNT; round += 1)
+    for (const { id, connectUrl } of bothSessions) {
       assert.ok(await isResponsive({ connectUrl }));
       const path = `${SESSIONS}/${id}`;
       const uploadResponse = await server.api<UploadResponse>(
@@ -119,7 +119,7 @@ test('a killed process is restarted and continues its sessions, and the sessions
     Boolean,
   );
   assert.notEqual(pidOf(2), killedPid);
-  for (const session of both) assert.ok(await isRunning(session));
+  for (const session of bothSessions) assert.ok(await isRunning(session));
 });
 
 test('all sessions continue after a SIGTERM and a restart', async () => {
@@ -135,9 +135,9 @@ test('after a start with fewer processes, the sessions of the removed process ha
   await server.kill('SIGTERM');
   env.BERTH_PROCESSES = '1';
   await server.start();
-  const ended = await server.waitUntilEnded(newSession.id);
-  assert.equal(ended.endReason, 'service_restart');
-  assert.deepEqual(sessionLeftovers(folderOf(2)), []);
+  const endedSession = await server.waitUntilEnded(newSession.id);
+  assert.equal(endedSession.endReason, 'service_restart');
+  assert.deepEqual(findSessionLeftovers(folderOf(2)), []);
   assert.ok(await isResponsive(first));
   await server.release(first.id);
 });

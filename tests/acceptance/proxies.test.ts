@@ -11,7 +11,7 @@ import { after, test } from 'node:test';
 import { chromium, type Page } from 'playwright-core';
 import type { ErrorBody } from '../../contract/common.ts';
 import { claimFreePort } from '../harness/free-port.ts';
-import { BIG_BYTES, openPages } from '../harness/pages.ts';
+import { BIG_FILE_BYTES, openPages } from '../harness/pages.ts';
 import { HIDDEN_HOST, openHttpProxy, openSocksProxy, PASSWORD, type RunningProxy, USER } from '../harness/proxies.ts';
 import { createSelfSignedCert } from '../harness/self-signed.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
@@ -26,12 +26,12 @@ const untrustedTls = createSelfSignedCert('127.0.0.1');
 const rootsFile = join(folder, 'roots.pem');
 writeFileSync(rootsFile, tls.cert);
 
-const script = (source: string) => (_: unknown, response: import('node:http').ServerResponse) => {
+const serveScript = (source: string) => (_: unknown, response: import('node:http').ServerResponse) => {
   response.writeHead(200, { 'content-type': 'text/javascript' });
   response.end(source);
 };
 const pages = await openPages({
-  '/worker.js': script(`fetch('/next').then(answer => postMessage(answer.status))`),
+  '/worker.js': serveScript(`fetch('/next').then(answer => postMessage(answer.status))`),
   '/half': (_, response) => {
     response.writeHead(200, { 'content-type': 'text/plain', 'content-length': '1000' });
     response.write('half');
@@ -48,7 +48,7 @@ const stallingProxy = await openHttpProxy();
 /** Accepts connections and never sends anything. */
 const silentPort = await listenOnPort(createServer(() => {}));
 /** A web server instead of a proxy, which refuses CONNECT. */
-const web = await listenOnPort(
+const webPort = await listenOnPort(
   createServer(socket => socket.end('HTTP/1.1 405 Method Not Allowed\r\n\r\n').on('error', () => {})),
 );
 /** Reads the request and closes the connection without a response. */
@@ -58,11 +58,11 @@ const closingPort = await listenOnPort(
 const unusedPort = await claimFreePort();
 
 const poolsFile = join(folder, 'pools.json');
-const member = { server: httpProxy.server, username: USER, password: PASSWORD };
+const poolProxy = { server: httpProxy.server, username: USER, password: PASSWORD };
 writeFileSync(
   poolsFile,
   JSON.stringify({
-    pools: [{ name: 'tokyo', country: 'JP', city: 'Tokyo', timeZone: 'Asia/Tokyo', proxies: [member] }],
+    pools: [{ name: 'tokyo', country: 'JP', city: 'Tokyo', timeZone: 'Asia/Tokyo', proxies: [poolProxy] }],
   }),
 );
 
@@ -75,7 +75,7 @@ const allowedPorts = [
   closingProxy.port,
   stallingProxy.port,
   silentPort,
-  web,
+  webPort,
   closingPort,
   unusedPort,
 ];
@@ -150,7 +150,7 @@ async function sendEveryKindOfRequest(page: Page): Promise<void> {
   const workerScript = `new Promise(done => { new Worker('/worker.js').onmessage = event => done(event.data) })`;
   assert.equal(await page.evaluate(workerScript), 200);
   const big = `fetch('/big').then(answer => answer.arrayBuffer()).then(body => body.byteLength)`;
-  assert.equal(await page.evaluate(big), BIG_BYTES);
+  assert.equal(await page.evaluate(big), BIG_FILE_BYTES);
   await page.goto(`${hiddenUrl}/socket`);
   await page.waitForFunction(`document.title === 'HELLO'`);
   await page.goto(`${hiddenUrl}/download-page`);
@@ -166,9 +166,9 @@ for (const [name, proxy] of [
   test(`all kinds of requests go through the ${name} proxy, which resolves the host name`, () =>
     withSession([externalRule(proxy)], async (page, { id }) => {
       await sendEveryKindOfRequest(page);
-      const running = await server.read(id);
-      assert.ok(running.proxyBytes > BIG_BYTES, String(running.proxyBytes));
-      bytesBySession.set(id, running.proxyBytes);
+      const runningSession = await server.read(id);
+      assert.ok(runningSession.proxyBytes > BIG_FILE_BYTES, String(runningSession.proxyBytes));
+      bytesBySession.set(id, runningSession.proxyBytes);
     }));
 
 test('an ended session reports the number of bytes sent through its proxies', async () => {
@@ -252,7 +252,7 @@ const UNUSABLE_PROXIES = [
   ['proxy_timed_out', externalRule(at(silentPort))],
   ['proxy_timed_out', externalRule(at(silentPort, 'https'))],
   ['proxy_timed_out', externalRule(at(silentPort, 'socks5'))],
-  ['not_a_proxy', externalRule(at(web))],
+  ['not_a_proxy', externalRule(at(webPort))],
   ['proxy_not_trusted', externalRule(untrustedProxy)],
   ['proxy_refused_user', externalRule(httpProxy, { password: 'hush-wrong' })],
   ['proxy_refused_user', externalRule(socksProxy, { password: 'hush-wrong' })],
@@ -315,8 +315,8 @@ test('when a proxy fails, pages get a network error, an event is recorded, and t
     const hitsBefore = pages.hits('/next');
     assert.match(String(await otherPage.goto(`${pages.a}/next`).catch(String)), /net::ERR_/);
     assert.equal(pages.hits('/next'), hitsBefore, 'no request bypasses a failed proxy');
-    const [told] = await waitForSessionEvent(server, id, 'proxy.failed');
-    assert.deepEqual([told?.detail.proxy, told?.detail.reason], ['proxies.0', 'proxy_unreachable']);
+    const [failedEvent] = await waitForSessionEvent(server, id, 'proxy.failed');
+    assert.deepEqual([failedEvent?.detail.proxy, failedEvent?.detail.reason], ['proxies.0', 'proxy_unreachable']);
     assert.equal((await server.read(id)).status, 'RUNNING');
   }));
 
@@ -357,8 +357,8 @@ test('a create, a page load and the opening of a tunnel wait for a slow proxy', 
 
 test('when a proxy never responds for a host name, only the request to it fails and the session continues', async () => {
   assert.match(String(await stalledNavigation), /ERR_TUNNEL_CONNECTION_FAILED/);
-  const [told] = await waitForSessionEvent(server, stalledSession.id, 'proxy.failed');
-  assert.deepEqual([told?.detail.proxy, told?.detail.reason], ['proxies.0', 'proxy_timed_out']);
+  const [failedEvent] = await waitForSessionEvent(server, stalledSession.id, 'proxy.failed');
+  assert.deepEqual([failedEvent?.detail.proxy, failedEvent?.detail.reason], ['proxies.0', 'proxy_timed_out']);
   assert.equal((await stalledPage?.goto(hiddenUrl))?.status(), 200);
   assert.equal((await server.read(stalledSession.id)).status, 'RUNNING');
   await stalledBrowser.close();
@@ -408,19 +408,19 @@ test('an adopted session continues to use its proxies, and no secret is stored o
   assert.ok(proxyBytes > 0 && (await server.read(session.id)).proxyBytes >= proxyBytes);
 
   const secrets = [USER, PASSWORD, Buffer.from(`${USER}:${PASSWORD}`).toString('base64')];
-  const seen = [
+  const visibleTexts = [
     ...server.log(),
     JSON.stringify(await server.read(session.id)),
     JSON.stringify(await listEvents(server, session.id)),
-    ...commandLines(),
+    ...listCommandLines(),
   ];
   for (const secret of secrets)
     assert.deepEqual(
-      seen.filter(line => line.includes(secret)),
+      visibleTexts.filter(line => line.includes(secret)),
       [],
     );
-  assert.deepEqual(filesWith(PASSWORD), []);
-  assert.ok(filesWith(session.id).length > 0);
+  assert.deepEqual(findFilesWith(PASSWORD), []);
+  assert.ok(findFilesWith(session.id).length > 0);
   await server.release(session.id);
 });
 
@@ -428,13 +428,13 @@ test('an adopted session continues to use its proxies, and no secret is stored o
  * Returns the files in the server's data folder that contain the string: database files, the database log, and files in
  * session folders.
  */
-function filesWith(text: string): readonly string[] {
+function findFilesWith(text: string): readonly string[] {
   const { stdout } = spawnSync('grep', ['-rlaF', '--devices=skip', '-e', text, server.dataDir], { encoding: 'utf8' });
   return stdout.split('\n').filter(line => line !== '');
 }
 
 /** The command lines of all processes except the test's own proxy. */
-const commandLines = (): string[] =>
+const listCommandLines = (): string[] =>
   readdirSync('/proc')
     .filter(name => /^\d+$/.test(name))
     .flatMap(pid => {

@@ -38,9 +38,9 @@ test('a screenshot shows the pixels of the page', () =>
     const page = await browser.newPage();
     await page.setViewport({ width: 400, height: 200 });
     await page.goto(`${pages.a}/colours`);
-    const picture = decodePng(Buffer.from(await page.screenshot()));
+    const png = decodePng(Buffer.from(await page.screenshot()));
     assert.deepEqual(
-      [50, 150, 250].map(x => picture.colourAt(x, 50)),
+      [50, 150, 250].map(x => png.colourAt(x, 50)),
       ['#ff0000', '#00ff00', '#0000ff'],
     );
   }));
@@ -50,9 +50,9 @@ test('Puppeteer gets popups from window.open and links', () =>
     const page = await browser.newPage();
     await page.goto(`${pages.a}/popups`);
     for (const opener of ['#open', '#blank']) {
-      const opened = new Promise<Page | null>(resolve => page.once('popup', resolve));
+      const popupEvent = new Promise<Page | null>(resolve => page.once('popup', resolve));
       await page.click(opener);
-      const popup = await withTimeLimit('the popup', opened);
+      const popup = await withTimeLimit('the popup', popupEvent);
       await eventually(
         'the popup to load',
         // A command that is sent while the page is being replaced gets no response.
@@ -109,23 +109,23 @@ test('a browser context has separate cookies, and is removed when it is closed',
 
 test('a session with keepAlive continues after disconnect and close, and the next client finds its pages', async () => {
   const session = await server.createSession({ keepAlive: true });
-  const first = await connect(session);
-  const [page] = await first.pages();
+  const firstBrowser = await connect(session);
+  const [page] = await firstBrowser.pages();
   await page?.goto(`${pages.a}/next`);
-  await first.disconnect();
-  const second = await connect(session);
+  await firstBrowser.disconnect();
+  const secondBrowser = await connect(session);
   assert.deepEqual(
-    (await second.pages()).map(one => one.url()),
+    (await secondBrowser.pages()).map(one => one.url()),
     [`${pages.a}/next`],
   );
-  await second.close();
-  const third = await connect(session);
+  await secondBrowser.close();
+  const thirdBrowser = await connect(session);
   assert.deepEqual(
-    (await third.pages()).map(one => one.url()),
+    (await thirdBrowser.pages()).map(one => one.url()),
     [`${pages.a}/next`],
   );
   assert.equal((await server.read(session.id)).status, 'RUNNING');
-  await third.disconnect();
+  await thirdBrowser.disconnect();
   await server.release(session.id);
 });
 

@@ -10,7 +10,7 @@ import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 const DAY_MS = 24 * 3_600_000;
-const STORED_WITHIN_MS = 60_000;
+const STORE_TIMEOUT_MS = 60_000;
 
 const pages = await openPages();
 const server = await startServer({ clock: 'test', pages });
@@ -34,7 +34,7 @@ test('replays and files are available for 31 days, and later requests report tha
     'the file',
     () => listRecordingFiles(server, id),
     ([one]) => one?.status === 'COMPLETED',
-    STORED_WITHIN_MS,
+    STORE_TIMEOUT_MS,
   );
   assert.ok(storedObjectsOf(id).length >= 3, 'init, segments and file');
   await server.advance(30 * DAY_MS);

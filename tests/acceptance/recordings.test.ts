@@ -28,7 +28,7 @@ const STEP_MS = 3_000;
  * How late a frame may be, compared with the page's clock, in seconds. Allows for the interval between recorded frames
  * and for a busy machine.
  */
-const LATE_S = 2;
+const LATENESS_MAX_S = 2;
 
 const pages = await openPages({
   '/steps': `<!doctype html><title>Steps</title><style>html{background:#000}</style><script>
@@ -73,9 +73,9 @@ const linkParts = (encoded = ''): string[] => Buffer.from(encoded, 'base64url').
  */
 function assertAppended(before: string, after: string): void {
   const [first, second] = [before, after].map(text => linkParts([...text.matchAll(LINK)][0]?.[1]).at(-1));
-  const bare = (text: string): string =>
+  const removeExpiry = (text: string): string =>
     first === second ? text : text.replaceAll(LINK, (_, encoded: string) => linkParts(encoded).slice(0, -1).join(' '));
-  assert.ok(bare(after).startsWith(bare(before)), `${before}\nis not the beginning of\n${after}`);
+  assert.ok(removeExpiry(after).startsWith(removeExpiry(before)), `${before}\nis not the beginning of\n${after}`);
 }
 
 test('the recording of a session can be watched while the session is running, and its final duration and frames match the page', async () => {
@@ -91,8 +91,8 @@ test('the recording of a session can be watched while the session is running, an
   const refusal = await server.api('GET', `/v1/browsers/sessions/${id}/recording/downloads`);
   assert.deepEqual([refusal.status, refusal.body.code], [409, 'session_not_ended']);
   assert.match(refusal.body.message, /Release it, and send the request again once it has ended/);
-  const [live] = await listReplays(server, id);
-  assert.equal(live?.url, `/v1/browsers/sessions/${id}/replays/0`);
+  const [liveReplay] = await listReplays(server, id);
+  assert.equal(liveReplay?.url, `/v1/browsers/sessions/${id}/replays/0`);
   const laterPlaylist = await waitForPlaylist(server, id, '0', text => text.length > earlyPlaylist.length);
   assertAppended(earlyPlaylist, laterPlaylist);
   const paintTimes = await waitForPaintTimes(client, page);
@@ -130,8 +130,8 @@ async function assertFile(id: string, seconds: number, paintTimes: readonly numb
     ([one]) => one?.status === 'COMPLETED',
     60_000,
   );
-  const [ready] = await listEvents(server, id, 'recording.ready');
-  assert.deepEqual(ready?.detail, { pageId: '0', size: file?.size });
+  const [readyEvent] = await listEvents(server, id, 'recording.ready');
+  assert.deepEqual(readyEvent?.detail, { pageId: '0', size: file?.size });
   const response = await fetch(file?.downloadUrl ?? '');
   assert.equal(response.headers.get('content-length'), String(file?.size));
   assert.match(response.headers.get('content-disposition') ?? '', new RegExp(`^attachment; filename="${id}-0.mp4"`));
@@ -150,10 +150,10 @@ function assertSteps(film: Buffer, paintTimes: readonly number[]): void {
   const starts = COLOURS.map(colour => frames.find(frame => isSimilarColour(frame.colour, colour))?.at);
   for (const [index, at] of starts.entries()) {
     assert.ok(at !== undefined, `${COLOURS[index]} in ${JSON.stringify(frames)}`);
-    const [before, paintedAt, paintedBefore] = [starts[index - 1], paintTimes[index], paintTimes[index - 1]];
-    if (before === undefined || paintedAt === undefined || paintedBefore === undefined) continue;
+    const [startBefore, paintedAt, paintedBefore] = [starts[index - 1], paintTimes[index], paintTimes[index - 1]];
+    if (startBefore === undefined || paintedAt === undefined || paintedBefore === undefined) continue;
     assert.ok(
-      Math.abs(at - before - (paintedAt - paintedBefore)) < LATE_S,
+      Math.abs(at - startBefore - (paintedAt - paintedBefore)) < LATENESS_MAX_S,
       JSON.stringify({ starts, painted: paintTimes }),
     );
   }
@@ -189,21 +189,21 @@ test('a request for replays or files right after a release lists all pages, or r
     },
     ({ status }) => status === 202,
   );
-  const named = ['0', '1', '2'].map(pageId => ({ pageId, status: 'PENDING' }));
-  assert.deepEqual(filesResponse.body, { downloads: named });
+  const pendingDownloads = ['0', '1', '2'].map(pageId => ({ pageId, status: 'PENDING' }));
+  assert.deepEqual(filesResponse.body, { downloads: pendingDownloads });
   assert.deepEqual(
     (await listReplays(server, id)).map(({ pageId }) => pageId),
     ['0', '1', '2'],
   );
-  const one = await server.createSession({ keepAlive: true });
-  const client = await CdpClient.connect(one.connectUrl);
+  const greenSession = await server.createSession({ keepAlive: true });
+  const client = await CdpClient.connect(greenSession.connectUrl);
   await client.send('Page.navigate', { url: `${pages.url}/green` }, await client.attachToPage());
-  await waitForPictureIn(one.id, [0, 255, 0]);
+  await waitForPictureIn(greenSession.id, [0, 255, 0]);
   await client.close();
-  await server.release(one.id);
+  await server.release(greenSession.id);
   const replaysResponse = await server.api<{ pageCount: number; status?: string }>(
     'GET',
-    `/v1/browsers/sessions/${one.id}/replays`,
+    `/v1/browsers/sessions/${greenSession.id}/replays`,
   );
   assert.equal(replaysResponse.status, 200, replaysResponse.text);
   assert.ok(replaysResponse.body.pageCount === 1 || replaysResponse.body.status === 'pending', replaysResponse.text);
@@ -220,8 +220,8 @@ test('a player plays the growing playlist to its end and can seek', async () => 
   const page = await client.attachToPage();
   await client.send('Page.navigate', { url: `${pages.url}/steps` }, page);
   await waitForPlaylist(server, id, '0', () => true);
-  const ending = waitForPaintTimes(client, page).then(() => releaseAndWait(id));
-  const [seen] = await Promise.all([playFilm(() => waitForPlaylist(server, id, '0', () => true)), ending]);
+  const pendingEnd = waitForPaintTimes(client, page).then(() => releaseAndWait(id));
+  const [seen] = await Promise.all([playFilm(() => waitForPlaylist(server, id, '0', () => true)), pendingEnd]);
   await client.close().catch(() => {});
   assert.deepEqual(seen.errors, []);
   assert.ok(seen.hasEnded);
@@ -290,9 +290,9 @@ test('a session with recording disabled stores nothing and reports that recordin
 
 test('replays and recording files require the browsers:files scope', async () => {
   const { id } = await server.createSession({ keepAlive: true });
-  const session = `/v1/browsers/sessions/${id}`;
-  const path = `${session}/recording/downloads`;
-  const keys = `/v1/applications/${server.applicationId}/agent-keys`;
+  const sessionPath = `/v1/browsers/sessions/${id}`;
+  const path = `${sessionPath}/recording/downloads`;
+  const keysPath = `/v1/applications/${server.applicationId}/agent-keys`;
   const token = await createOwnerToken(server);
   for (const [scope, code, replayCode] of [
     ['browsers:files', 'session_not_ended', 'replay_not_found'],
@@ -300,14 +300,14 @@ test('replays and recording files require the browsers:files scope', async () =>
     ['browsers:write', 'permission_denied', 'permission_denied'],
   ]) {
     const body = { name: `only ${scope}`, scopes: [scope] };
-    const keyResponse = await server.api<{ key: string }>('POST', keys, { key: token, body });
+    const keyResponse = await server.api<{ key: string }>('POST', keysPath, { key: token, body });
     for (const method of ['GET', 'POST'])
       assert.equal(
         (await server.api(method, path, { key: keyResponse.body.key })).body.code,
         code,
         `${method} ${scope}`,
       );
-    for (const replayPath of [`${session}/replays`, `${session}/replays/7`])
+    for (const replayPath of [`${sessionPath}/replays`, `${sessionPath}/replays/7`])
       assert.equal((await server.api('GET', replayPath, { key: keyResponse.body.key })).body.code, replayCode, scope);
   }
   await releaseAndWait(id);
@@ -326,8 +326,8 @@ test('requests for recordings with a wrong credential or page, or above the rate
   await client.close();
   const path = `/v1/browsers/sessions/${id}`;
   const requestPicture = (options?: ApiOptions) => server.api('GET', `${path}/picture`, options);
-  const jpeg = async (): Promise<boolean> => isJpeg(await (await fetchAsAgent(`${path}/picture`)).bytes());
-  assert.ok(await jpeg());
+  const hasJpegPicture = async (): Promise<boolean> => isJpeg(await (await fetchAsAgent(`${path}/picture`)).bytes());
+  assert.ok(await hasJpegPicture());
   assert.equal((await requestPicture({ key: null })).status, 401);
   assert.equal((await requestPicture({ key: await createOtherApplicationKey(server) })).status, 404);
   assert.equal((await server.api('GET', `${path}/replays`, { key: null })).status, 401);
@@ -340,7 +340,7 @@ test('requests for recordings with a wrong credential or page, or above the rate
     list => list.length > 0,
     60_000,
   );
-  await eventually('the last picture', jpeg);
+  await eventually('the last picture', hasJpegPicture);
   const statuses: number[] = [];
   for (let turn = 0; turn < 7; turn++) statuses.push((await requestFiles(server, id)).status);
   assert.ok(statuses.includes(429), statuses.join());

@@ -43,8 +43,8 @@ test('reads above the rate limit are refused with the limit in the error, and ar
   const { code, message, details } = refusal.body;
   assert.equal(code, 'rate_limited');
   assert.match(message, /limit of reads per minute \(limit 600\)/);
-  const limit = { limit: 600, used: 600, scope: 'credential', name: 'readsPerMinute', retryAfterSeconds: 1 };
-  assert.deepEqual(details, limit);
+  const limitDetails = { limit: 600, used: 600, scope: 'credential', name: 'readsPerMinute', retryAfterSeconds: 1 };
+  assert.deepEqual(details, limitDetails);
   assert.equal(refusal.headers['retry-after'], '1');
   assert.equal(refusal.headers['x-ratelimit-limit'], '600');
   assert.equal(refusal.headers['x-ratelimit-remaining'], '0');

@@ -53,10 +53,10 @@ test('the browser of a session has its own namespaces, and all of its processes 
   for (const kind of ['net', 'pid', 'mnt', 'user', 'ipc', 'uts'])
     assert.notEqual(readlinkSync(`/proc/${pid}/ns/${kind}`), readlinkSync(`/proc/${server.pid}/ns/${kind}`), kind);
   // Processes that have ended since the list was made are ignored.
-  const owned = processesOf(session.id).map(one => [one.command, uidOf(one.pid)] as const);
-  const seen = owned.filter(([, uid]) => uid !== undefined);
-  assert.ok(seen.length > 0);
-  for (const [command, uid] of seen) assert.equal(uid, user.uid, command);
+  const processUids = processesOf(session.id).map(one => [one.command, uidOf(one.pid)] as const);
+  const liveProcessUids = processUids.filter(([, uid]) => uid !== undefined);
+  assert.ok(liveProcessUids.length > 0);
+  for (const [command, uid] of liveProcessUids) assert.equal(uid, user.uid, command);
   await server.release(session.id);
 });
 

@@ -16,8 +16,8 @@ const createClient = (path: string): Browserbase =>
   new Browserbase({ apiKey: server.key, baseURL: `${proxy.url}${path}` });
 const sdk = createClient('');
 
-const createsOf = (asked: readonly RecordedRequest[]): RecordedRequest[] =>
-  asked.filter(({ method, path }) => method === 'POST' && path.endsWith('/sessions'));
+const createsOf = (requests: readonly RecordedRequest[]): RecordedRequest[] =>
+  requests.filter(({ method, path }) => method === 'POST' && path.endsWith('/sessions'));
 
 /** Returns the error of a call, and how often the call was sent. */
 async function waitForRefusal(call: PromiseLike<unknown>): Promise<{ error: APIError; times: number }> {
@@ -44,9 +44,9 @@ for (const path of ['', '/', '/v1/browsers']) {
     assert.equal(session.region, 'us-west-2', 'a region that the client knows');
     const read = await client.sessions.retrieve(session.id);
     assert.equal(read.connectUrl, session.connectUrl);
-    const found = await client.sessions.list({ q: `user_metadata['run']:'${run}'` });
+    const foundSessions = await client.sessions.list({ q: `user_metadata['run']:'${run}'` });
     assert.deepEqual(
-      found.map(({ id }) => id),
+      foundSessions.map(({ id }) => id),
       [session.id],
     );
     assert.ok((await client.sessions.list({ status: 'RUNNING' })).some(({ id }) => id === session.id));
@@ -132,29 +132,29 @@ test('the official client sends a refused write only once, and its error contain
 });
 
 test('when no slot is free, the official client retries the create, and succeeds once a slot is free', async () => {
-  const first = await sdk.sessions.create({ keepAlive: true });
-  const second = await sdk.sessions.create({ keepAlive: true });
+  const firstSession = await sdk.sessions.create({ keepAlive: true });
+  const secondSession = await sdk.sessions.create({ keepAlive: true });
   proxy.takeRequests();
-  const seen: RecordedRequest[] = [];
+  const seenRequests: RecordedRequest[] = [];
   // The SDK retries after the five seconds that the refusal specifies. The number of retries depends on the machine and
   // is not tested here.
-  const third = sdk.sessions.create({}, { maxRetries: 8 });
-  await eventually('the first refused create', () => seen.push(...proxy.takeRequests()) > 0);
+  const pendingSession = sdk.sessions.create({}, { maxRetries: 8 });
+  await eventually('the first refused create', () => seenRequests.push(...proxy.takeRequests()) > 0);
   assert.deepEqual(
-    createsOf(seen).map(({ status }) => status),
+    createsOf(seenRequests).map(({ status }) => status),
     [503],
   );
-  await server.release(first.id);
-  assert.equal((await third).status, 'RUNNING');
-  seen.push(...createsOf(proxy.takeRequests()));
+  await server.release(firstSession.id);
+  assert.equal((await pendingSession).status, 'RUNNING');
+  seenRequests.push(...createsOf(proxy.takeRequests()));
   // On a busy machine the slot may be free only after the retry, and then the SDK retries again.
-  const told = createsOf(seen).map(({ status }) => status);
+  const told = createsOf(seenRequests).map(({ status }) => status);
   assert.deepEqual([told.at(-1), [...new Set(told.slice(0, -1))]], [201, [503]]);
   assert.deepEqual(
-    createsOf(seen).map(({ headers }) => headers['x-stainless-retry-count']),
+    createsOf(seenRequests).map(({ headers }) => headers['x-stainless-retry-count']),
     told.map((_, index) => String(index)),
   );
-  await server.release(second.id);
+  await server.release(secondSession.id);
   await releaseAll();
 });
 

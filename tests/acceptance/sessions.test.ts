@@ -5,7 +5,7 @@ import type { SessionEventPage } from '../../contract/events.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { createContext } from '../harness/contexts.ts';
 import { TEST_ENGINE } from '../harness/engine.ts';
-import { sessionLeftovers } from '../harness/leftovers.ts';
+import { findSessionLeftovers } from '../harness/leftovers.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { createFaultyChromium } from '../harness/moody-chromium.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
@@ -378,8 +378,8 @@ test('sessions can be filtered by key and creation time, and a read returns the 
   assert.ok((await findIds(`createdAfter=${at(createdAtMs)}&createdBefore=${at(createdAtMs + 1)}`)).includes(id));
   assert.ok(!(await findIds(`createdBefore=${at(createdAtMs)}`)).includes(id));
   assert.ok(!(await findIds(`createdAfter=${at(createdAtMs + 1)}`)).includes(id));
-  for (const unreadable of ['2016-12-31T23:59:60Z', '2026-09-24T10:15:30Z[UTC]']) {
-    const refusal = await server.api('GET', `${SESSIONS}?createdAfter=${encodeURIComponent(unreadable)}`);
+  for (const invalidTime of ['2016-12-31T23:59:60Z', '2026-09-24T10:15:30Z[UTC]']) {
+    const refusal = await server.api('GET', `${SESSIONS}?createdAfter=${encodeURIComponent(invalidTime)}`);
     assert.deepEqual([refusal.status, refusal.body.code], [400, 'invalid_request'], refusal.text);
     assert.match(refusal.body.message, /a time like/);
   }
@@ -475,7 +475,7 @@ test('an update changes the metadata and the time limit of a running session, an
 test('the response to a release is sent after the browser has ended', async () => {
   const { id } = await server.createSession();
   assert.notDeepEqual(
-    sessionLeftovers(server.dataDir).filter(left => left.includes(id)),
+    findSessionLeftovers(server.dataDir).filter(left => left.includes(id)),
     [],
     'the check for leftovers finds a running session',
   );
@@ -483,7 +483,7 @@ test('the response to a release is sent after the browser has ended', async () =
   assert.equal(endedSession.status, 'COMPLETED');
   assert.equal(endedSession.endReason, 'released');
   assert.match(endedSession.endedAt ?? '', TIME);
-  const left = sessionLeftovers(server.dataDir).filter(each => each.includes(id));
+  const left = findSessionLeftovers(server.dataDir).filter(each => each.includes(id));
   // The session's folder was moved to `trash`, and may remain there for a moment.
   assert.deepEqual(
     left.filter(each => !each.startsWith('folder trash/')),
@@ -491,7 +491,7 @@ test('the response to a release is sent after the browser has ended', async () =
   );
   await eventually(
     'the leftovers of the session to be removed',
-    () => sessionLeftovers(server.dataDir).filter(each => each.includes(id)),
+    () => findSessionLeftovers(server.dataDir).filter(each => each.includes(id)),
     each => each.length === 0,
   );
 });
@@ -525,7 +525,7 @@ test('ten concurrent release requests end a session only once', async () => {
 test('releasing a session while it is starting cancels the start', async () => {
   chromium.setBehavior('hangs');
   const mark = crypto.randomUUID();
-  const creation = create({ userMetadata: { mark } });
+  const pendingCreate = create({ userMetadata: { mark } });
   try {
     const q = encodeURIComponent(`user_metadata['mark']:'${mark}'`);
     const [row] = await eventually(
@@ -541,7 +541,7 @@ test('releasing a session while it is starting cancels the start', async () => {
     assert.equal(releaseResponse.status, 200);
     assert.equal(releaseResponse.body.status, 'COMPLETED');
     assert.equal(releaseResponse.body.endReason, 'released');
-    const createResponse = await creation;
+    const createResponse = await pendingCreate;
     assert.equal(createResponse.status, 201);
     assert.equal(createResponse.body.id, row.id);
     assert.equal(createResponse.body.status, 'COMPLETED');
@@ -579,14 +579,18 @@ test('a browser that hangs while starting is killed, and the create returns 504'
 test('a session of another application cannot be read or released, and is not listed', async () => {
   const made = await server.operate('tokens', 'create', '--json');
   const { token } = JSON.parse(made.stdout);
-  const application = await server.api<{ id: string }>('POST', '/v1/applications', {
+  const applicationResponse = await server.api<{ id: string }>('POST', '/v1/applications', {
     body: { name: 'Other' },
     key: token,
   });
-  const keyResponse = await server.api<{ key: string }>('POST', `/v1/applications/${application.body.id}/agent-keys`, {
-    body: { name: 'other' },
-    key: token,
-  });
+  const keyResponse = await server.api<{ key: string }>(
+    'POST',
+    `/v1/applications/${applicationResponse.body.id}/agent-keys`,
+    {
+      body: { name: 'other' },
+      key: token,
+    },
+  );
   const { key } = keyResponse.body;
   await withSession({}, async ({ id }) => {
     const readResponse = await server.api('GET', `${SESSIONS}/${id}`, { key });

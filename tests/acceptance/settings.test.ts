@@ -27,7 +27,7 @@ const SETTINGS_EXPRESSION = `({
   timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
   number: (1234.5).toLocaleString(),
 })`;
-const EXPECTED = {
+const EXPECTED_SETTINGS = {
   userAgent: SETTINGS.userAgent,
   language: 'de-DE',
   languages: 'de-DE,de',
@@ -39,7 +39,7 @@ const EXPECTED = {
  * Shared and service workers are not part of a page. In headless shell, their list of languages contains only the
  * locale (docs/engines.md).
  */
-const EXPECTED_OUTSIDE_PAGES = IS_CHROMIUM ? EXPECTED : { ...EXPECTED, languages: 'de-DE' };
+const EXPECTED_OUTSIDE_PAGES = IS_CHROMIUM ? EXPECTED_SETTINGS : { ...EXPECTED_SETTINGS, languages: 'de-DE' };
 
 const serveScript = (source: string) => (_: unknown, response: import('node:http').ServerResponse) => {
   response.writeHead(200, { 'content-type': 'text/javascript' });
@@ -102,11 +102,11 @@ for (const browserKind of ['a browser started for the session', 'a warm browser 
   test(`the settings of a session apply in the first page, a popup and workers of each kind in ${browserKind}`, async () => {
     await drive(SETTINGS, async page => {
       await page.goto(`${pages.url}/early`);
-      const { width, height, ...self } = (await page.evaluate('early')) as typeof EXPECTED & {
+      const { width, height, ...self } = (await page.evaluate('early')) as typeof EXPECTED_SETTINGS & {
         width: number;
         height: number;
       };
-      assert.deepEqual(self, EXPECTED);
+      assert.deepEqual(self, EXPECTED_SETTINGS);
       assert.deepEqual({ width, height }, SETTINGS.viewport);
       assert.deepEqual(await page.evaluate('({ width: screen.width, height: screen.height })'), SETTINGS.viewport);
 
@@ -118,7 +118,7 @@ for (const browserKind of ['a browser started for the session', 'a warm browser 
         height: popupHeight,
         ...inPopup
       } = (await (await popup).evaluate('early')) as typeof self & { width: number; height: number };
-      assert.deepEqual(inPopup, EXPECTED);
+      assert.deepEqual(inPopup, EXPECTED_SETTINGS);
       assert.deepEqual(
         { width: popupWidth, height: popupHeight },
         SETTINGS.viewport,
@@ -126,7 +126,7 @@ for (const browserKind of ['a browser started for the session', 'a warm browser 
       );
 
       for (const [kind, expression] of Object.entries(WORKER_SCRIPTS)) {
-        const expected = kind === 'dedicated' ? EXPECTED : EXPECTED_OUTSIDE_PAGES;
+        const expected = kind === 'dedicated' ? EXPECTED_SETTINGS : EXPECTED_OUTSIDE_PAGES;
         assert.deepEqual(await page.evaluate(expression), expected, `in a ${kind} worker`);
       }
 
@@ -151,19 +151,19 @@ test('a page and its popup get the geolocation without a permission prompt', asy
 });
 
 test('a session that continues after a restart of the server keeps its geolocation, also in new pages and browser contexts', async () => {
-  const own = await startServer({ pages, env: { BERTH_WARM: '0' } });
-  const { connectUrl } = await own.createSession({ keepAlive: true, browserSettings: SETTINGS });
+  const ownServer = await startServer({ pages, env: { BERTH_WARM: '0' } });
+  const { connectUrl } = await ownServer.createSession({ keepAlive: true, browserSettings: SETTINGS });
   const read = (page: Page): Promise<unknown> =>
     page.evaluate(
       'new Promise((done, failed) => navigator.geolocation.getCurrentPosition(({ coords }) => done(coords.latitude), failed))',
     );
-  const before = await chromium.connectOverCDP(connectUrl);
-  const [oldPage] = before.contexts()[0]?.pages() ?? [];
+  const browserBefore = await chromium.connectOverCDP(connectUrl);
+  const [oldPage] = browserBefore.contexts()[0]?.pages() ?? [];
   assert.ok(oldPage);
   await oldPage.goto(`${pages.url}/`);
   assert.equal(await read(oldPage), 52.5);
-  await own.kill('SIGKILL');
-  await own.start();
+  await ownServer.kill('SIGKILL');
+  await ownServer.start();
   const browser = await chromium.connectOverCDP(connectUrl);
   const [samePage] = browser.contexts()[0]?.pages() ?? [];
   assert.ok(samePage);
@@ -190,7 +190,7 @@ test("overrides in a client's browser context take effect there, and the first p
     assert.deepEqual([seen.timeZone, seen.locale, seen.width], ['America/New_York', 'fr-FR', 500]);
     await ownContext.close();
     await page.goto(`${pages.url}/early`);
-    const { timeZone, locale } = (await page.evaluate('early')) as typeof EXPECTED;
+    const { timeZone, locale } = (await page.evaluate('early')) as typeof EXPECTED_SETTINGS;
     assert.deepEqual([timeZone, locale], ['Asia/Tokyo', 'de-DE']);
   });
 });
@@ -231,8 +231,8 @@ if (IS_CHROMIUM)
   test('a browser, even a warm one, shows a PDF file if enablePdfViewer is set, and otherwise downloads the file', async () => {
     const readPdfSupport = async (page: Page): Promise<unknown> => {
       await page.goto(`${pages.url}/`);
-      const enabled = await page.evaluate('[navigator.pdfViewerEnabled, navigator.mimeTypes.length > 0]');
-      const download = page.waitForEvent('download', { timeout: 60_000 }).then(
+      const pdfFlags = await page.evaluate('[navigator.pdfViewerEnabled, navigator.mimeTypes.length > 0]');
+      const downloadOutcome = page.waitForEvent('download', { timeout: 60_000 }).then(
         () => 'downloaded',
         () => 'shown',
       );
@@ -240,8 +240,8 @@ if (IS_CHROMIUM)
         () => 'shown',
         () => 'downloaded',
       );
-      assert.equal(await Promise.race([navigationOutcome, download]), await navigationOutcome);
-      return [enabled, await navigationOutcome];
+      assert.equal(await Promise.race([navigationOutcome, downloadOutcome]), await navigationOutcome);
+      return [pdfFlags, await navigationOutcome];
     };
     assert.deepEqual(await drive({}, readPdfSupport), [[false, false], 'downloaded']);
     for (const browserKind of ['cold', 'warm']) {

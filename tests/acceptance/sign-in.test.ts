@@ -32,23 +32,23 @@ before(async () => {
 });
 
 const read = async (person: Person): Promise<CurrentAccount> => {
-  const result = await person.get<CurrentAccount>('/v1/account');
-  assert.equal(result.status, 200, result.text);
-  return result.body;
+  const response = await person.get<CurrentAccount>('/v1/account');
+  assert.equal(response.status, 200, response.text);
+  return response.body;
 };
 
 const codeOf = (result: { readonly body: unknown }): string => (result.body as ErrorBody).code;
 
 /** Passkeys are bound to a host name, so these requests come from a page at localhost. */
-const fromLocalhost = { origin: server.url.replace('127.0.0.1', 'localhost') };
+const localhostHeaders = { origin: server.url.replace('127.0.0.1', 'localhost') };
 
 test('the first person owns the application created by the first start, and can manage the application with only the cookie', async () => {
   const { name, email, emailVerified, hasPassword, session } = await read(ada);
   assert.deepEqual([name, email, emailVerified, hasPassword], ['Ada', EMAIL, false, true]);
   assert.deepEqual([session?.acr, session?.strongestAcr], ['berth:1', 'berth:1']);
-  const listed = await ada.get<{ data: Array<{ id: string; role: string }> }>('/v1/applications');
+  const listResponse = await ada.get<{ data: Array<{ id: string; role: string }> }>('/v1/applications');
   assert.deepEqual(
-    listed.body.data.map(({ id, role }) => [id, role]),
+    listResponse.body.data.map(({ id, role }) => [id, role]),
     [[server.applicationId, 'owner']],
   );
   const issueKeyResponse = await ada.post(`/v1/applications/${server.applicationId}/agent-keys`, { name: 'by hand' });
@@ -87,14 +87,14 @@ test('changing the address of an account with a set-up link leaves the address u
     ada = person;
     return read(person);
   };
-  const changed = await changeEmail('other@example.com', EMAIL);
-  assert.deepEqual([changed.email, changed.emailVerified], ['other@example.com', false]);
+  const changedAccount = await changeEmail('other@example.com', EMAIL);
+  assert.deepEqual([changedAccount.email, changedAccount.emailVerified], ['other@example.com', false]);
   // A code sent to the previous address neither signs in nor verifies the new address.
-  const late = await new Person(server).post('/v1/sign-in/email-code/verify', { ticket: unusedTicket, code });
-  assert.equal(codeOf(late), 'sign_in_failed');
+  const lateResponse = await new Person(server).post('/v1/sign-in/email-code/verify', { ticket: unusedTicket, code });
+  assert.equal(codeOf(lateResponse), 'sign_in_failed');
   assert.equal((await read(ada)).emailVerified, false);
-  const back = await changeEmail(EMAIL, 'other@example.com');
-  assert.deepEqual([back.email, back.emailVerified], [EMAIL, false]);
+  const restoredAccount = await changeEmail(EMAIL, 'other@example.com');
+  assert.deepEqual([restoredAccount.email, restoredAccount.emailVerified], [EMAIL, false]);
 });
 
 test('a set-up link that could not be used because another account has just taken the address works with another address', async () => {
@@ -113,14 +113,14 @@ test('a set-up link that could not be used because another account has just take
   for (const email of ownEmails) tokens.push(await createSetUpToken(server, '--email', email));
   const responses = await Promise.all(tokens.map(token => setUp(token, 'shared@example.com')));
   assert.deepEqual(responses.map(({ status }) => status).sort(), [200, 409]);
-  const loser = responses.findIndex(({ status }) => status === 409);
-  assert.match(responses[loser]?.text ?? '', /email_taken/);
-  const second = await setUp(tokens[loser] ?? '', ownEmails[loser] ?? '');
-  assert.equal(second.status, 200, second.text);
+  const loserIndex = responses.findIndex(({ status }) => status === 409);
+  assert.match(responses[loserIndex]?.text ?? '', /email_taken/);
+  const secondSetUp = await setUp(tokens[loserIndex] ?? '', ownEmails[loserIndex] ?? '');
+  assert.equal(secondSetUp.status, 200, secondSetUp.text);
   const winnersToken = await createSetUpToken(server, '--email', 'shared@example.com');
-  const third = await setUp(winnersToken, ownEmails[1 - loser] ?? '');
-  assert.equal(third.status, 200, third.text);
-  ada = loser === 0 ? second.person : third.person;
+  const thirdSetUp = await setUp(winnersToken, ownEmails[1 - loserIndex] ?? '');
+  assert.equal(thirdSetUp.status, 200, thirdSetUp.text);
+  ada = loserIndex === 0 ? secondSetUp.person : thirdSetUp.person;
   assert.equal((await read(ada)).email, EMAIL);
 });
 
@@ -177,8 +177,8 @@ test('with an authenticator app, each sign-in requires a new code or a recovery 
   const passwordResponse = await person.signIn(EMAIL);
   assert.deepEqual([passwordResponse.body.status, person.cookie], ['second_factor_required', undefined]);
   const { ticket } = passwordResponse.body;
-  const reused = await person.post('/v1/sign-in/second-factor', { ticket, method: 'totp', code: firstCode });
-  assert.equal(codeOf(reused), 'sign_in_failed');
+  const reuseResponse = await person.post('/v1/sign-in/second-factor', { ticket, method: 'totp', code: firstCode });
+  assert.equal(codeOf(reuseResponse), 'sign_in_failed');
   await server.advance(CODE_STEP_MS);
   const code = currentCode();
   const secondFactorResponse = await person.post<SignInResult>('/v1/sign-in/second-factor', {
@@ -189,13 +189,13 @@ test('with an authenticator app, each sign-in requires a new code or a recovery 
   assert.equal(secondFactorResponse.body.status, 'signed_in', secondFactorResponse.text);
   assert.equal((await read(person)).session?.acr, 'berth:2');
 
-  const [recovery = ''] = confirmResponse.body.recoveryCodes;
+  const [recoveryCode = ''] = confirmResponse.body.recoveryCodes;
   for (const expected of ['signed_in', 'sign_in_failed']) {
-    const next = (await person.signIn(EMAIL)).body.ticket;
-    const result = await person.post<SignInResult>('/v1/sign-in/second-factor', {
-      ...{ ticket: next, method: 'recovery_code', code: recovery.toUpperCase() },
+    const nextTicket = (await person.signIn(EMAIL)).body.ticket;
+    const response = await person.post<SignInResult>('/v1/sign-in/second-factor', {
+      ...{ ticket: nextTicket, method: 'recovery_code', code: recoveryCode.toUpperCase() },
     });
-    assert.equal(result.body.status ?? codeOf(result), expected);
+    assert.equal(response.body.status ?? codeOf(response), expected);
   }
   assert.equal((await read(person)).recoveryCodesLeft, 9);
   assert.equal((await person.send('DELETE', '/v1/account/totp')).status, 204);
@@ -203,9 +203,9 @@ test('with an authenticator app, each sign-in requires a new code or a recovery 
 });
 
 test('a passkey can be added after a step-up, is enough to sign in, and is then required for every step-up', async () => {
-  const authenticator = new Authenticator(fromLocalhost.origin);
+  const authenticator = new Authenticator(localhostHeaders.origin);
   await ada.post('/v1/account/step-up', { method: 'password', password: PASSWORD });
-  const postFromLocalhost = (path: string, body: unknown = {}) => ada.send('POST', path, body, fromLocalhost);
+  const postFromLocalhost = (path: string, body: unknown = {}) => ada.send('POST', path, body, localhostHeaders);
   const { ticket, publicKey } = (await postFromLocalhost('/v1/account/passkeys/options')).body as PasskeyChallenge;
   const addResponse = await postFromLocalhost('/v1/account/passkeys', {
     ticket,
@@ -215,28 +215,28 @@ test('a passkey can be added after a step-up, is enough to sign in, and is then 
   assert.equal(addResponse.status, 201, addResponse.text);
 
   const person = new Person(server);
-  const challenge = (await person.send('POST', '/v1/sign-in/passkey/options', {}, fromLocalhost))
+  const challenge = (await person.send('POST', '/v1/sign-in/passkey/options', {}, localhostHeaders))
     .body as PasskeyChallenge;
   const response = authenticator.get(challenge.publicKey);
   const signInBody = { ticket: challenge.ticket, response };
-  const signInResponse = await person.send<SignInResult>('POST', '/v1/sign-in/passkey', signInBody, fromLocalhost);
+  const signInResponse = await person.send<SignInResult>('POST', '/v1/sign-in/passkey', signInBody, localhostHeaders);
   assert.equal(signInResponse.body.status, 'signed_in', signInResponse.text);
   assert.equal((await read(person)).session?.acr, 'phr');
-  const replayed = await person.send('POST', '/v1/sign-in/passkey', signInBody, fromLocalhost);
-  assert.equal(codeOf(replayed), 'sign_in_failed');
+  const replayResponse = await person.send('POST', '/v1/sign-in/passkey', signInBody, localhostHeaders);
+  assert.equal(codeOf(replayResponse), 'sign_in_failed');
 
   await person.post('/v1/account/step-up', { method: 'password', password: PASSWORD });
   const refusal = await person.send('PUT', '/v1/account/password', { password: `${PASSWORD}!` });
   assert.deepEqual([refusal.status, codeOf(refusal)], [401, 'insufficient_user_authentication']);
   assert.match(refusal.headers['www-authenticate'] ?? '', /acr_values="phr", max_age=300/);
-  const stepUpChallenge = (await person.send('POST', '/v1/account/step-up/options', {}, fromLocalhost))
+  const stepUpChallenge = (await person.send('POST', '/v1/account/step-up/options', {}, localhostHeaders))
     .body as PasskeyChallenge;
   const proof = {
     method: 'passkey',
     ticket: stepUpChallenge.ticket,
     response: authenticator.get(stepUpChallenge.publicKey),
   };
-  assert.equal((await person.send('POST', '/v1/account/step-up', proof, fromLocalhost)).status, 200);
+  assert.equal((await person.send('POST', '/v1/account/step-up', proof, localhostHeaders)).status, 200);
   assert.equal((await person.send('PUT', '/v1/account/password', { password: PASSWORD })).status, 200);
   const [passkey] = (await read(person)).passkeys;
   assert.equal(passkey?.name, 'Laptop');
@@ -258,8 +258,8 @@ test('a person can list their human sessions, and end one or all others', async 
   await laptop.signIn(EMAIL);
   const { data } = (await phone.get<SignedInSessions>('/v1/account/sessions')).body;
   assert.equal(data.filter(({ isCurrent }) => isCurrent).length, 1);
-  const mine = (await read(laptop)).session?.id;
-  assert.equal((await phone.send('DELETE', `/v1/account/sessions/${mine}`)).status, 204);
+  const laptopSessionId = (await read(laptop)).session?.id;
+  assert.equal((await phone.send('DELETE', `/v1/account/sessions/${laptopSessionId}`)).status, 204);
   assert.equal((await laptop.get('/v1/account')).status, 401);
   assert.equal((await phone.send('DELETE', '/v1/account/sessions')).status, 204);
   assert.equal((await ada.get('/v1/account')).status, 401);

@@ -11,7 +11,7 @@ import { type CreatedSession, startServer } from '../harness/server.ts';
 import { findBusiestRenderer } from '../harness/session-processes.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
 
-const CONNECT_MS = 30_000;
+const CONNECT_TIMEOUT_MS = 30_000;
 /**
  * A script with a fixed number of operations. A script with a fixed duration would not suit machines of every speed.
  */
@@ -21,10 +21,14 @@ const pages = await openPages();
 const server = await startServer({ pages });
 
 const connectPlaywright = ({ connectUrl }: CreatedSession): Promise<Browser> =>
-  chromium.connectOverCDP(connectUrl, { timeout: CONNECT_MS });
+  chromium.connectOverCDP(connectUrl, { timeout: CONNECT_TIMEOUT_MS });
 
 const connectPuppeteer = ({ connectUrl }: CreatedSession): Promise<PuppeteerBrowser> =>
-  withTimeLimit('Puppeteer', puppeteer.connect({ browserWSEndpoint: connectUrl, defaultViewport: null }), CONNECT_MS);
+  withTimeLimit(
+    'Puppeteer',
+    puppeteer.connect({ browserWSEndpoint: connectUrl, defaultViewport: null }),
+    CONNECT_TIMEOUT_MS,
+  );
 
 const pagesOf = (browser: Browser): Page[] => browser.contexts()[0]?.pages() ?? [];
 const urlsOf = (shown: ReadonlyArray<{ url(): string }>): string[] => shown.map(page => page.url()).sort();
@@ -36,13 +40,13 @@ async function waitForOnlyPage<P extends { url(): string }>(
 ): Promise<P> {
   // With two hanging renderers on a busy machine, the healthy page may also be slow. The page is then shown later, and
   // clients first get an empty page.
-  const nonBlankPages = async (): Promise<P[]> => (await readPages()).filter(page => page.url() !== 'about:blank');
+  const readNonBlankPages = async (): Promise<P[]> => (await readPages()).filter(page => page.url() !== 'about:blank');
   await eventually(
     `${url} and nothing else`,
-    async () => urlsOf(await nonBlankPages()),
+    async () => urlsOf(await readNonBlankPages()),
     urls => urls.join() === url,
   );
-  return (await nonBlankPages())[0] ?? assert.fail(url);
+  return (await readNonBlankPages())[0] ?? assert.fail(url);
 }
 
 function firstPage(browser: Browser): Page {
@@ -79,51 +83,54 @@ async function freeze(session: CreatedSession, page: Page): Promise<() => void> 
 
 test('while one renderer is looping and another is stopped, new clients can connect and use the healthy page', async () => {
   const session = await server.createSession({ keepAlive: true });
-  const first = await connectPlaywright(session);
-  await firstPage(first).goto(`${pages.url}/`);
-  const loopingPage = await openPage(first, `${pages.a}/next`);
-  const frozen = await openPage(first, `${pages.b}/next`);
-  const thaw = await freeze(session, frozen);
+  const firstBrowser = await connectPlaywright(session);
+  await firstPage(firstBrowser).goto(`${pages.url}/`);
+  const loopingPage = await openPage(firstBrowser, `${pages.a}/next`);
+  const frozenPage = await openPage(firstBrowser, `${pages.b}/next`);
+  const thaw = await freeze(session, frozenPage);
   const stopLoop = await loop(loopingPage);
 
-  const second = await connectPlaywright(session);
-  const healthyPage = await waitForOnlyPage(() => pagesOf(second), `${pages.url}/`);
+  const secondBrowser = await connectPlaywright(session);
+  const healthyPage = await waitForOnlyPage(() => pagesOf(secondBrowser), `${pages.url}/`);
   await healthyPage.click('#next');
   await healthyPage.waitForURL(`${pages.url}/next`);
   assert.equal(await healthyPage.title(), 'Next');
 
-  const third = await connectPuppeteer(session);
-  const shown = await waitForOnlyPage(() => third.pages(), `${pages.url}/next`);
-  assert.equal(await shown.title(), 'Next');
-  const [own, popup] = await Promise.all([third.newPage(), second.contexts()[0]?.waitForEvent('page')]);
-  await own.goto(`${pages.url}/tall`);
+  const thirdBrowser = await connectPuppeteer(session);
+  const shownPage = await waitForOnlyPage(() => thirdBrowser.pages(), `${pages.url}/next`);
+  assert.equal(await shownPage.title(), 'Next');
+  const [ownPage, popup] = await Promise.all([
+    thirdBrowser.newPage(),
+    secondBrowser.contexts()[0]?.waitForEvent('page'),
+  ]);
+  await ownPage.goto(`${pages.url}/tall`);
   await popup?.waitForURL(`${pages.url}/tall`);
-  await own.close();
+  await ownPage.close();
 
   thaw();
-  await waitUntilVisible(second, third, `${pages.b}/next`);
+  await waitUntilVisible(secondBrowser, thirdBrowser, `${pages.b}/next`);
   await stopLoop();
-  await waitUntilVisible(second, third, `${pages.a}/next`);
+  await waitUntilVisible(secondBrowser, thirdBrowser, `${pages.a}/next`);
   await server.release(session.id);
 });
 
 /** Waits until connected clients see the page again, which happens when the page responds. */
 async function waitUntilVisible(playwright: Browser, puppeteer: PuppeteerBrowser, url: string): Promise<void> {
   const hasUrl = (page: { url(): string }): boolean => page.url() === url;
-  const one = await eventually(`${url} in Playwright`, () => pagesOf(playwright).find(hasUrl));
-  assert.equal(await one?.title(), 'Next');
-  const other = await eventually(`${url} in Puppeteer`, async () => (await puppeteer.pages()).find(hasUrl));
-  assert.equal(await other?.title(), 'Next');
+  const playwrightPage = await eventually(`${url} in Playwright`, () => pagesOf(playwright).find(hasUrl));
+  assert.equal(await playwrightPage?.title(), 'Next');
+  const puppeteerPage = await eventually(`${url} in Puppeteer`, async () => (await puppeteer.pages()).find(hasUrl));
+  assert.equal(await puppeteerPage?.title(), 'Next');
 }
 
 test('pages that hang are listed as unresponsive, and can be closed by their id', async () => {
   const session = await server.createSession({ keepAlive: true });
-  const first = await connectPlaywright(session);
-  await firstPage(first).goto(`${pages.url}/`);
-  const loopingPage = await openPage(first, `${pages.a}/next`);
-  const asking = await openPage(first, `${pages.b}/next`);
-  const dialog = asking.waitForEvent('dialog'); // The dialog stays open.
-  asking.evaluate('alert(1)').catch(() => {}); // Rejects when the page closes.
+  const firstBrowser = await connectPlaywright(session);
+  await firstPage(firstBrowser).goto(`${pages.url}/`);
+  const loopingPage = await openPage(firstBrowser, `${pages.a}/next`);
+  const dialogPage = await openPage(firstBrowser, `${pages.b}/next`);
+  const dialog = dialogPage.waitForEvent('dialog'); // The dialog stays open.
+  dialogPage.evaluate('alert(1)').catch(() => {}); // Rejects when the page closes.
   await dialog;
   await loop(loopingPage);
   const listPages = async (): Promise<DebugUrls['pages']> =>
@@ -137,39 +144,41 @@ test('pages that hang are listed as unresponsive, and can be closed by their id'
       [`${pages.url}/`, true],
     ].sort(),
   );
-  const second = await CdpClient.connect(session.connectUrl);
+  const cdpClient = await CdpClient.connect(session.connectUrl);
   for (const { id, isResponsive } of listedPages)
-    if (!isResponsive) await second.send('Target.closeTarget', { targetId: id });
+    if (!isResponsive) await cdpClient.send('Target.closeTarget', { targetId: id });
   await eventually('both hanging pages to be closed', listPages, left => left.length === 1);
-  await second.close();
+  await cdpClient.close();
   await server.release(session.id);
 });
 
 test('a client that connects while every page hangs gets a new page', async () => {
   const session = await server.createSession({ keepAlive: true });
-  const first = await connectPlaywright(session);
-  await firstPage(first).goto(`${pages.a}/next`);
-  await loop(firstPage(first));
-  const second = await connectPlaywright(session);
-  assert.deepEqual(urlsOf(pagesOf(second)), ['about:blank']);
-  await firstPage(second).goto(`${pages.url}/`);
-  assert.equal(await firstPage(second).title(), 'Home');
+  const firstBrowser = await connectPlaywright(session);
+  await firstPage(firstBrowser).goto(`${pages.a}/next`);
+  await loop(firstPage(firstBrowser));
+  const secondBrowser = await connectPlaywright(session);
+  assert.deepEqual(urlsOf(pagesOf(secondBrowser)), ['about:blank']);
+  await firstPage(secondBrowser).goto(`${pages.url}/`);
+  assert.equal(await firstPage(secondBrowser).title(), 'Home');
   await server.release(session.id);
 });
 
 test('a client that connected before a page hung can use the other pages and close the hanging page', async () => {
   const session = await server.createSession({ keepAlive: true });
-  const first = await connectPlaywright(session);
-  const second = await connectPlaywright(session);
-  await firstPage(first).goto(`${pages.url}/`);
-  const loopingPage = await openPage(first, `${pages.a}/next`);
-  const seen = await eventually('the page', () => pagesOf(second).find(page => page.url() === loopingPage.url()));
+  const firstBrowser = await connectPlaywright(session);
+  const secondBrowser = await connectPlaywright(session);
+  await firstPage(firstBrowser).goto(`${pages.url}/`);
+  const loopingPage = await openPage(firstBrowser, `${pages.a}/next`);
+  const seen = await eventually('the page', () =>
+    pagesOf(secondBrowser).find(page => page.url() === loopingPage.url()),
+  );
   await loop(loopingPage);
-  assert.equal(await firstPage(second).title(), 'Home');
+  assert.equal(await firstPage(secondBrowser).title(), 'Home');
   await withTimeLimit(
     'the looping page to be closed',
     seen?.close() ?? Promise.reject(new Error('the client has no looping page')),
   );
-  await eventually('the looping page to be gone', () => pagesOf(first).length === 1);
+  await eventually('the looping page to be gone', () => pagesOf(firstBrowser).length === 1);
   await server.release(session.id);
 });

@@ -70,18 +70,18 @@ test('input from the agent is queued while a viewer has control and sent afterwa
   const field = await page.$('#name');
   assert.ok(field);
   await viewer.takeControl();
-  let filled = false;
-  const filling = page.keyboard.type('agent').then(() => {
-    filled = true;
+  let isFilled = false;
+  const pendingTyping = page.keyboard.type('agent').then(() => {
+    isFilled = true;
   });
   viewer.click(100, 100);
   await eventually('the click of the viewer to arrive', async () => (await page.evaluate('presses')) === 1);
-  assert.equal(filled, false, 'keyboard input of the agent waits, but the page can be read');
+  assert.equal(isFilled, false, 'keyboard input of the agent waits, but the page can be read');
   viewer.click(100, 40);
   viewer.sendInput({ type: 'text', text: 'person ' });
   await eventually('the text of the person', async () => (await field.inputValue()) === 'person ');
   await viewer.giveControl();
-  await filling;
+  await pendingTyping;
   assert.equal(await field.inputValue(), 'person agent');
   await waitForEvents(id, ['control.taken', 'control.given_back']);
   await viewer.close();
@@ -151,11 +151,11 @@ test('a second viewer cannot take control, and input from a view-only address is
   const readOnlyViewer = await LiveViewer.open(`${urls.debuggerUrl}&readOnly=false`);
   const secondViewer = await LiveViewer.open((await readDebugUrls(id)).debuggerUrl);
   await viewer.takeControl();
-  for (const other of [readOnlyViewer, secondViewer]) {
-    other.send({ type: 'take' });
-    await eventually('the request for control to be refused', () => other.last('refused')?.what === 'take');
-    other.send({ type: 'text', fence: viewer.fence, page: viewer.page, text: 'stolen' });
-    await eventually('the text input to be refused', () => other.last('refused')?.what === 'text');
+  for (const otherViewer of [readOnlyViewer, secondViewer]) {
+    otherViewer.send({ type: 'take' });
+    await eventually('the request for control to be refused', () => otherViewer.last('refused')?.what === 'take');
+    otherViewer.send({ type: 'text', fence: viewer.fence, page: viewer.page, text: 'stolen' });
+    await eventually('the text input to be refused', () => otherViewer.last('refused')?.what === 'text');
   }
   await viewer.giveControl();
   secondViewer.send({ type: 'take' });
@@ -173,12 +173,12 @@ test('a viewer that reconnects in time keeps control, and a viewer that does not
   await viewer.takeControl();
   const { holder, fence } = viewer;
   await viewer.close();
-  const back = await LiveViewer.open((await readDebugUrls(id)).debuggerUrl, holder);
-  await eventually('the person to have control again', () => back.last('control')?.who === 'you');
-  assert.ok(back.fence > fence);
+  const returnedViewer = await LiveViewer.open((await readDebugUrls(id)).debuggerUrl, holder);
+  await eventually('the person to have control again', () => returnedViewer.last('control')?.who === 'you');
+  assert.ok(returnedViewer.fence > fence);
   // The test waits until the server has handled both disconnects. Otherwise the server would renew control while the
   // clock is advanced.
-  await back.close();
+  await returnedViewer.close();
   await eventually(
     'both of their connections to be gone',
     () => countDisconnects(id),
@@ -186,9 +186,9 @@ test('a viewer that reconnects in time keeps control, and a viewer that does not
   );
   // The agent types only after the clock has been advanced, because earlier input would be queued for too long.
   await server.advance(29_000);
-  const typing = page.keyboard.type('on');
+  const pendingTyping = page.keyboard.type('on');
   await server.advance(2_000);
-  await typing;
+  await pendingTyping;
   assert.equal(await page.inputValue('#name'), 'on');
   await waitForEvents(id, ['control.taken', 'control.expired']);
   await browser.close();
@@ -216,12 +216,15 @@ test('when live view addresses are revoked, their viewers are disconnected and n
   await eventually('the viewer to be disconnected', () => viewer.last('ended') !== undefined);
   await assert.rejects(LiveViewer.open(debuggerUrl), /403/);
   const freshUrl = (await readDebugUrls(id)).debuggerUrl;
-  const fresh = await LiveViewer.open(freshUrl);
+  const freshViewer = await LiveViewer.open(freshUrl);
   await server.release(id);
-  await eventually('the viewer to be notified of the end', () => fresh.last('ended')?.why === 'the session has ended');
-  const late = await LiveViewer.open(freshUrl);
-  await eventually('the late viewer to be disconnected', () => late.closeInfo?.code === 1000);
-  assert.equal(late.last('ended')?.why, 'the session has ended');
+  await eventually(
+    'the viewer to be notified of the end',
+    () => freshViewer.last('ended')?.why === 'the session has ended',
+  );
+  const lateViewer = await LiveViewer.open(freshUrl);
+  await eventually('the late viewer to be disconnected', () => lateViewer.closeInfo?.code === 1000);
+  assert.equal(lateViewer.last('ended')?.why, 'the session has ended');
   await assert.rejects(LiveViewer.open(freshUrl.replace(/token=[^&]*/, 'token=lv_x')), /403/);
   await browser.close();
 });

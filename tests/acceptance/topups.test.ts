@@ -65,12 +65,12 @@ const assertRefused = (response: { status: number; body: unknown; text: string }
   assert.deepEqual([response.status, (response.body as ErrorBody).code], [status, code], response.text);
 
 test('a quote contains the packs of the operator, and reports whether the caller may buy', async () => {
-  const read = await readQuote();
-  assert.deepEqual([read.available, read.currency, read.mayBuy], [true, 'EUR', true]);
-  assert.deepEqual(read.packs[1], {
+  const quote = await readQuote();
+  assert.deepEqual([quote.available, quote.currency, quote.mayBuy], [true, 'EUR', true]);
+  assert.deepEqual(quote.packs[1], {
     ...{ id: 'p100', credits: 100, bonus: 10, price: { amount: 8000, currency: 'EUR' }, providers: ['manual'] },
   });
-  assert.deepEqual(read.providers, [{ id: 'manual', auto: false }]);
+  assert.deepEqual(quote.providers, [{ id: 'manual', auto: false }]);
   const viewer = await registerOtherPerson(server, 'viewer@example.com', 'viewer');
   assert.equal((await readQuote(viewer)).mayBuy, false);
   assertRefused(await (await registerOtherPerson(server, 'eve@example.com')).get(QUOTE), 404, 'not_found');
@@ -83,11 +83,11 @@ test('an order is credited once, with its bonus, when the operator confirms the 
   assert.deepEqual([status, credits, bonus, price.amount, paymentText], ['open', 100, 10, 8000, PAYMENT_TEXT]);
   assert.match(reference, /^[2-9A-Z]{10}$/);
   assert.equal(await readAvailableCredits(), availableBefore, 'an order alone credits nothing');
-  const confirming = Promise.all(
+  const pendingConfirmations = Promise.all(
     [1, 2, 3].map(() => server.operate('credits', 'confirm', checkout.id, '--reason', 'statement 7', '--json')),
   );
   const waitResponse = await ada.get<Checkout>(`${CHECKOUTS}/${checkout.id}?wait=50`);
-  const codes = (await confirming).map(({ code }) => code).sort();
+  const codes = (await pendingConfirmations).map(({ code }) => code).sort();
   assert.equal(codes.filter(code => code === 0).length, 1, String(codes));
   assert.deepEqual([waitResponse.body.status, waitResponse.body.paymentText], ['credited', undefined]);
   assert.equal(await readAvailableCredits(), availableBefore + 110_000_000);
@@ -102,9 +102,9 @@ test('an order is credited once, with its bonus, when the operator confirms the 
     revenue: 0,
   });
   const { body } = await ada.get<AuditPage>(`/v1/applications/${applicationId}/audit?action=topup.credited`);
-  const [audited] = body.data;
-  assert.deepEqual([audited?.actor.kind, audited?.target?.id], ['operator', checkout.id]);
-  assert.equal(Object(audited?.details).reason, 'statement 7');
+  const [auditEntry] = body.data;
+  assert.deepEqual([auditEntry?.actor.kind, auditEntry?.target?.id], ['operator', checkout.id]);
+  assert.equal(Object(auditEntry?.details).reason, 'statement 7');
 });
 
 test('resending an order with the same idempotency key returns the same order', async () => {

@@ -51,25 +51,28 @@ test("the span of a create is a child of the caller's span, and its child spans 
   });
   assert.equal(span.resource['service.name'], 'berth');
   for (const name of ['session.place', 'session.launch', 'browser.take', 'session.run']) {
-    const part = await receiver.span(name, ({ traceId }) => traceId === TRACE_ID);
-    assert.equal(part.parentSpanId, span.spanId, name);
-    assert.equal(part.kind, INTERNAL_KIND);
-    assert.deepEqual(part.attributes, ids);
-    assert.ok(part.beganNs >= span.beganNs && part.endedNs <= span.endedNs, `${name} lies inside`);
+    const childSpan = await receiver.span(name, ({ traceId }) => traceId === TRACE_ID);
+    assert.equal(childSpan.parentSpanId, span.spanId, name);
+    assert.equal(childSpan.kind, INTERNAL_KIND);
+    assert.deepEqual(childSpan.attributes, ids);
+    assert.ok(childSpan.beganNs >= span.beganNs && childSpan.endedNs <= span.endedNs, `${name} lies inside`);
   }
-  const launch = await receiver.span('session.launch', ({ traceId }) => traceId === TRACE_ID);
-  const meet = await receiver.span('browser.meet', ({ traceId }) => traceId === TRACE_ID);
-  assert.equal(meet.parentSpanId, launch.spanId);
+  const launchSpan = await receiver.span('session.launch', ({ traceId }) => traceId === TRACE_ID);
+  const meetSpan = await receiver.span('browser.meet', ({ traceId }) => traceId === TRACE_ID);
+  assert.equal(meetSpan.parentSpanId, launchSpan.spanId);
   await server.release(session.id);
 });
 
 test('a create with a warm browser records a span for the claim', async () => {
   // One warm browser with defaults, and one with the locale of the previous test.
-  const warm = async () => (await server.fetchFromOperator<string>('/metrics')).text;
-  await eventually('the warm browsers', warm, text => /^berth_warm_browsers 2$/m.test(text), 60_000);
+  const readMetrics = async () => (await server.fetchFromOperator<string>('/metrics')).text;
+  await eventually('the warm browsers', readMetrics, text => /^berth_warm_browsers 2$/m.test(text), 60_000);
   const { body: session } = await create({}, { traceparent: `00-${TRACE_ID.replace('0', '1')}-${CALLER_SPAN_ID}-01` });
-  const claim = await receiver.span('session.claim', ({ attributes }) => attributes['berth.session_id'] === session.id);
-  assert.equal(claim.traceId, TRACE_ID.replace('0', '1'));
+  const claimSpan = await receiver.span(
+    'session.claim',
+    ({ attributes }) => attributes['berth.session_id'] === session.id,
+  );
+  assert.equal(claimSpan.traceId, TRACE_ID.replace('0', '1'));
   await server.release(session.id);
 });
 
@@ -116,8 +119,8 @@ test('an invalid traceparent starts a new trace, and an unsampled traceparent re
     assert.equal(span.parentSpanId, undefined);
     assert.notEqual(span.traceId, TRACE_ID);
   }
-  const unsampled = { traceparent: `00-${TRACE_ID}-${CALLER_SPAN_ID}-00`, 'x-request-id': 'not-to-be-recorded' };
-  await server.api('GET', '/v1/browsers/sessions', { headers: unsampled });
+  const unsampledHeaders = { traceparent: `00-${TRACE_ID}-${CALLER_SPAN_ID}-00`, 'x-request-id': 'not-to-be-recorded' };
+  await server.api('GET', '/v1/browsers/sessions', { headers: unsampledHeaders });
   await server.api('GET', '/v1/browsers/sessions', { headers: { 'x-request-id': 'to-be-recorded' } });
   await receiver.span('listSessions', it => it.attributes['berth.request_id'] === 'to-be-recorded');
   assert.ok(!receiver.spans.some(it => it.attributes['berth.request_id'] === 'not-to-be-recorded'));

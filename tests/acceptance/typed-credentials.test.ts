@@ -58,10 +58,10 @@ const { key } = await issueAgentKey(server, {
     { operationId: 'browser.steps', credentials: ['bank', 'other'] },
   ],
 });
-let calls = 0;
+let callCount = 0;
 const call = (id: string, input: object, as = key) => {
-  calls += 1;
-  return invoke(server, as, id, input, { headers: { 'idempotency-key': `call ${calls}` } });
+  callCount += 1;
+  return invoke(server, as, id, input, { headers: { 'idempotency-key': `call ${callCount}` } });
 };
 const runSteps = (all: readonly object[], more: object = {}, as = key) =>
   call('browser.steps', { url: `${pages.a}/login`, steps: all, ...more }, as);
@@ -170,8 +170,8 @@ test('a fill step without exactly one value to type is refused, and so are crede
 
 test('a call with a credential that is not in the grant or does not exist is refused, and no page is opened', async () => {
   const hitsBefore = pages.hits('/login');
-  const plain = await issueAgentKey(server, { grants: [{ operationId: 'browser.steps' }] });
-  const refusal = await runSteps(SIGN_IN, {}, plain.key);
+  const plainKey = await issueAgentKey(server, { grants: [{ operationId: 'browser.steps' }] });
+  const refusal = await runSteps(SIGN_IN, {}, plainKey.key);
   assert.deepEqual([refusal.status, refusal.body.code], [403, 'input_not_granted'], refusal.text);
   const unnamedCredentialRefusal = await runSteps([
     { do: 'fill', selector: '#password', credential: 'both', field: 'password' },
@@ -244,7 +244,7 @@ test('an operation whose credential is missing or not a login is refused, and so
 
 test('a running call keeps the credential value that it started with, and the next call uses the new value', async () => {
   const countBefore = receivedValues.length;
-  const slow = runSteps([{ do: 'sleep', ms: 3_000 }, ...SIGN_IN]);
+  const pendingCall = runSteps([{ do: 'sleep', ms: 3_000 }, ...SIGN_IN]);
   await eventually(
     'the call to have opened its page',
     () => pages.hits('/login'),
@@ -262,7 +262,7 @@ test('a running call keeps the credential value that it started with, and the ne
     '*',
   );
   assert.equal(status, 200, text);
-  assert.equal((await slow).body.status, 'succeeded');
+  assert.equal((await pendingCall).body.status, 'succeeded');
   const nextResponse = await runSteps(SIGN_IN);
   assert.equal(nextResponse.body.status, 'succeeded', nextResponse.text);
   assert.deepEqual(

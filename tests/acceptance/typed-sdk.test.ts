@@ -15,8 +15,8 @@ import { claimFreePort } from '../harness/free-port.ts';
 import { CHECKOUT, startServer } from '../harness/server.ts';
 
 const server = await startServer();
-const made: { token: string } = JSON.parse((await server.operate('tokens', 'create', '--json')).stdout);
-const berth = berthClient({ url: server.url, key: server.key, token: made.token });
+const createdToken: { token: string } = JSON.parse((await server.operate('tokens', 'create', '--json')).stdout);
+const berth = berthClient({ url: server.url, key: server.key, token: createdToken.token });
 const UNKNOWN_ID = '01a1fa50-5319-7450-a6b3-c787ada50631';
 
 async function expectFailure(work: Promise<unknown>): Promise<BerthError> {

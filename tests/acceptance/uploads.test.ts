@@ -65,9 +65,9 @@ async function attach(page: Page, files: readonly string[]): Promise<string[]> {
 describe('files can be uploaded to a session', () => {
   it('an upload is acknowledged with its checksum, is listed on the session, and can be read by the page at its path', () =>
     withSession(async session => {
-      const result = await send(session.id, 'Grüße ☂.txt', 'hello');
-      assert.equal(result.status, 200, result.text);
-      assert.deepEqual(result.body, {
+      const uploadResponse = await send(session.id, 'Grüße ☂.txt', 'hello');
+      assert.equal(uploadResponse.status, 200, uploadResponse.text);
+      assert.deepEqual(uploadResponse.body, {
         ...{ message: 'File uploaded', fileName: 'Grüße ☂.txt', filePath: '/tmp/.uploads/Grüße ☂.txt' },
         ...{ size: 5, checksum: sha256('hello') },
       });
@@ -78,7 +78,7 @@ describe('files can be uploaded to a session', () => {
         ['Grüße ☂.txt', 5, sha256('hello')],
       );
       await withForm(session, async page => {
-        assert.deepEqual(await attach(page, [result.body.filePath]), ['Grüße ☂.txt:hello']);
+        assert.deepEqual(await attach(page, [uploadResponse.body.filePath]), ['Grüße ☂.txt:hello']);
       });
       const [told] = await listEvents(server, session.id, 'file.uploaded');
       assert.deepEqual([told?.actor.kind, told?.detail.checksum], ['agentKey', sha256('hello')]);
@@ -115,8 +115,8 @@ describe('files can be uploaded to a session', () => {
   for (const name of ['../escape', '/etc/passwd', 'a/b', '..', '.', 'a\\b', 'x'.repeat(300), '☂'.repeat(86)])
     it(`an upload with the name ${JSON.stringify(name.slice(0, 16))} is refused`, () =>
       withSession(async session => {
-        const result = await send(session.id, name, 'x');
-        assert.deepEqual([result.status, result.body.code], [400, 'invalid_file'], result.text);
+        const uploadResponse = await send(session.id, name, 'x');
+        assert.deepEqual([uploadResponse.status, uploadResponse.body.code], [400, 'invalid_file'], uploadResponse.text);
         assert.deepEqual(await readUploads(session.id), []);
       }));
 
@@ -132,36 +132,36 @@ describe('files can be uploaded to a session', () => {
   it('an upload is refused if it contains no file or two files, is not a multipart form, or exceeds a size limit', () =>
     withSession(async session => {
       const path = `/v1/browsers/sessions/${session.id}/uploads`;
-      const uploadOutcome = async (options: object): Promise<unknown[]> => {
-        const result = await server.api('POST', path, options);
-        return [result.status, result.body.code];
+      const postUpload = async (options: object): Promise<unknown[]> => {
+        const response = await server.api('POST', path, options);
+        return [response.status, response.body.code];
       };
-      assert.deepEqual(await uploadOutcome(await uploadRequest('a', 'x', 'other')), [400, 'missing_file']);
-      assert.deepEqual(await uploadOutcome({ body: {} }), [415, 'unsupported_media_type']);
-      const two = new FormData();
-      for (const one of ['a', 'b']) two.append('file', new Blob(['x']), one);
-      const raw = new Response(two);
-      const headers = { 'content-type': raw.headers.get('content-type') ?? '' };
-      assert.deepEqual(await uploadOutcome({ body: Buffer.from(await raw.arrayBuffer()), headers }), [
+      assert.deepEqual(await postUpload(await uploadRequest('a', 'x', 'other')), [400, 'missing_file']);
+      assert.deepEqual(await postUpload({ body: {} }), [415, 'unsupported_media_type']);
+      const twoFilesForm = new FormData();
+      for (const one of ['a', 'b']) twoFilesForm.append('file', new Blob(['x']), one);
+      const encodedForm = new Response(twoFilesForm);
+      const headers = { 'content-type': encodedForm.headers.get('content-type') ?? '' };
+      assert.deepEqual(await postUpload({ body: Buffer.from(await encodedForm.arrayBuffer()), headers }), [
         400,
         'invalid_file',
       ]);
-      assert.deepEqual(await uploadOutcome(await uploadRequest('big', randomBytes(3_000_001))), [
+      assert.deepEqual(await postUpload(await uploadRequest('big', randomBytes(3_000_001))), [
         413,
         'payload_too_large',
       ]);
       assert.equal((await send(session.id, 'half', randomBytes(2_000_000))).status, 200);
-      assert.deepEqual(await uploadOutcome(await uploadRequest('other half', randomBytes(1_500_000))), [
+      assert.deepEqual(await postUpload(await uploadRequest('other half', randomBytes(1_500_000))), [
         413,
         'payload_too_large',
       ]);
       const token = await createOwnerToken(server);
       await setLimits(server, token, { maxUploadBytes: 1000 });
-      const refusalMessage = async (size: number): Promise<string> =>
+      const readRefusalMessage = async (size: number): Promise<string> =>
         (await server.api('POST', path, await uploadRequest('over the limit', randomBytes(size)))).body.message;
-      assert.match(await refusalMessage(1001), /at most 1000 bytes.* maxUploadBytes .*Send a smaller file/);
+      assert.match(await readRefusalMessage(1001), /at most 1000 bytes.* maxUploadBytes .*Send a smaller file/);
       await setLimits(server, token, { maxStoredBytes: 2_000_000 });
-      assert.match(await refusalMessage(1), /at most 0 bytes.* maxStoredBytes .* 2000000 .*Delete downloads/);
+      assert.match(await readRefusalMessage(1), /at most 0 bytes.* maxStoredBytes .* 2000000 .*Delete downloads/);
       await setLimits(server, token, {});
       assert.equal((await send(session.id, 'half', randomBytes(2_000_000))).status, 200, 'replaces the first one');
       assert.deepEqual(
@@ -172,17 +172,17 @@ describe('files can be uploaded to a session', () => {
 
   it('an upload is refused for a session that has ended, is unknown, or belongs to another application', () =>
     withSession(async session => {
-      const made = await uploadRequest('a', 'x');
+      const uploadOptions = await uploadRequest('a', 'x');
       const path = `/v1/browsers/sessions/${session.id}/uploads`;
       assert.equal(
-        (await server.api('POST', path, { ...made, key: await createOtherApplicationKey(server) })).status,
+        (await server.api('POST', path, { ...uploadOptions, key: await createOtherApplicationKey(server) })).status,
         404,
       );
-      assert.equal((await server.api('POST', path, { ...made, key: null })).status, 401);
+      assert.equal((await server.api('POST', path, { ...uploadOptions, key: null })).status, 401);
       assert.equal((await send(randomUUID(), 'a', 'x')).status, 404);
-      const ended = await server.createSession();
-      await server.release(ended.id);
-      const refusal = await send(ended.id, 'a', 'x');
+      const endedSession = await server.createSession();
+      await server.release(endedSession.id);
+      const refusal = await send(endedSession.id, 'a', 'x');
       assert.deepEqual([refusal.status, refusal.body.code], [409, 'session_not_running']);
       assert.equal(refusal.headers['x-should-retry'], 'false');
     }));
@@ -210,15 +210,19 @@ describe('files can be uploaded to a session', () => {
     for (const lead of [0, 0, 0, 1, 1, 1, 2, 2]) {
       const { id } = await server.createSession({ keepAlive: true });
       const bytes = randomBytes(1_000_000);
-      const sent = send(id, 'raced.bin', bytes);
+      const pendingUpload = send(id, 'raced.bin', bytes);
       // Reads the session `lead` times before the release, so that more of the upload has arrived by then.
       for (let read = 0; read < lead; read += 1) await server.read(id);
       await server.release(id);
-      const result = await sent;
+      const uploadResponse = await pendingUpload;
       const listedFiles = (await readUploads(id)).map(({ fileName, checksum }) => [fileName, checksum]);
-      if (result.status === 200) assert.deepEqual(listedFiles, [['raced.bin', sha256(bytes)]]);
+      if (uploadResponse.status === 200) assert.deepEqual(listedFiles, [['raced.bin', sha256(bytes)]]);
       else {
-        assert.deepEqual([result.status, result.body.code], [409, 'session_not_running'], result.text);
+        assert.deepEqual(
+          [uploadResponse.status, uploadResponse.body.code],
+          [409, 'session_not_running'],
+          uploadResponse.text,
+        );
         assert.deepEqual(listedFiles, []);
       }
     }
@@ -264,8 +268,8 @@ describe('files can be uploaded to a session', () => {
         "Object.assign(document.createElement('a'), { href: URL.createObjectURL(new Blob(['evil'])), download: 'a.txt' }).click()",
       );
       await eventually('the download to be listed', async () => {
-        const result = await server.api<{ total: number }>('GET', `/v1/browsers/downloads?sessionId=${session.id}`);
-        return result.body.total === 1;
+        const response = await server.api<{ total: number }>('GET', `/v1/browsers/downloads?sessionId=${session.id}`);
+        return response.body.total === 1;
       });
       assert.deepEqual(await attach(page, ['/tmp/.uploads/a.txt']), ['a.txt:kept']);
     });

@@ -8,11 +8,11 @@ import type { ApplicationUsage } from '../../contract/usage.ts';
 import { boxProcessesOf, kill } from '../faults/victims.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { createOwnerToken } from '../harness/limits.ts';
-import { BIG_BYTES, openPages } from '../harness/pages.ts';
+import { BIG_FILE_BYTES, openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-const SAVE_MS = 10_000;
+const SAVE_INTERVAL_MS = 10_000;
 
 const pages = await openPages({ '/plain': '<!doctype html><title>Plain</title>' });
 const server = await startServer({ clock: 'test', pages, env: { BERTH_ENGINE: LIGHT_ENGINE } });
@@ -39,7 +39,10 @@ test('a session reports its current usage while running, and its total usage aft
   const usageBefore = await readUsage(session.id);
   await download(session);
   const usageDuring = await readUsage(session.id);
-  assert.ok(usageDuring.bytesReceived >= usageBefore.bytesReceived + BIG_BYTES, `${usageDuring.bytesReceived} bytes`);
+  assert.ok(
+    usageDuring.bytesReceived >= usageBefore.bytesReceived + BIG_FILE_BYTES,
+    `${usageDuring.bytesReceived} bytes`,
+  );
   assert.ok(usageDuring.bytesSent > usageBefore.bytesSent);
   // A host without cgroups for boxes counts neither CPU time nor memory.
   if (usageDuring.cpuSeconds !== undefined)
@@ -64,12 +67,12 @@ test('the usage of a session is kept when the server is killed, and counting con
   const savedUsage = await eventually(
     'the usage to be saved',
     async () => {
-      await server.advance(SAVE_MS);
+      await server.advance(SAVE_INTERVAL_MS);
       return readUsage(session.id);
     },
-    ({ bytesReceived }) => bytesReceived >= BIG_BYTES,
+    ({ bytesReceived }) => bytesReceived >= BIG_FILE_BYTES,
   );
-  await server.advance(SAVE_MS);
+  await server.advance(SAVE_INTERVAL_MS);
   await server.restart('SIGKILL');
   const usageAfter = await readUsage(session.id);
   assert.ok(
@@ -80,7 +83,7 @@ test('the usage of a session is kept when the server is killed, and counting con
   await download(session);
   await server.release(session.id);
   const finalUsage = await readUsage(session.id);
-  assert.ok(finalUsage.bytesReceived >= savedUsage.bytesReceived + BIG_BYTES, `${finalUsage.bytesReceived} bytes`);
+  assert.ok(finalUsage.bytesReceived >= savedUsage.bytesReceived + BIG_FILE_BYTES, `${finalUsage.bytesReceived} bytes`);
   assert.ok((finalUsage.cpuSeconds ?? 0) >= (usageAfter.cpuSeconds ?? 0));
 });
 
@@ -107,7 +110,7 @@ test('an application reports its usage per time step and per agent key, even aft
   assert.equal(total.created, sessions.length + 1);
   assert.deepEqual(total.endReasons, { released: sessions.length, crashed: 1 });
   assert.deepEqual([total.ended, total.failed, total.peakRunning], [sessions.length + 1, 1, 1]);
-  assert.ok(total.bytesReceived >= 2 * BIG_BYTES && total.browserSeconds > 0);
+  assert.ok(total.bytesReceived >= 2 * BIG_FILE_BYTES && total.browserSeconds > 0);
   assert.ok(total.startMsP50 !== undefined && total.startMsP50 <= Number(total.startMsP95));
   assert.deepEqual(
     keys.map(({ created, name }) => [created, name]),

@@ -10,13 +10,13 @@ import { startServer } from '../harness/server.ts';
 const server = await startServer({ clock: 'test' });
 const DAY_MS = 24 * 3600_000;
 
-const berth = async <Result>(...args: string[]): Promise<Result> => {
+const runBerth = async <Result>(...args: string[]): Promise<Result> => {
   const { code, stdout, stderr } = await server.berth(...args, '--json');
   assert.equal(code, 0, stderr);
   return JSON.parse(stdout);
 };
 const masterKeyFile = join(server.dataDir, 'master-key');
-const masterKey = (): string => readFileSync(masterKeyFile, 'utf8').trim();
+const readMasterKey = (): string => readFileSync(masterKeyFile, 'utf8').trim();
 
 const STATE = { cookies: [], origins: [{ origin: 'https://a.test', localStorage: [{ name: 'a', value: 'kept' }] }] };
 const readState = async (id: string) => (await server.api('GET', `/v1/browsers/contexts/${id}/storage-state`)).text;
@@ -31,10 +31,10 @@ async function createContext(): Promise<string> {
 
 test('only its owner can read the file of the master key, and contexts can still be read after the key is replaced while the server is running', async () => {
   assert.equal(statSync(masterKeyFile).mode & 0o777, 0o600);
-  const [before, context] = [masterKey(), await createContext()];
-  assert.ok((await berth<{ rewrapped: number }>('vault', 'rotate')).rewrapped >= 2);
-  assert.match(masterKey(), /^[0-9a-f]{64}$/);
-  assert.notEqual(masterKey(), before);
+  const [keyBefore, context] = [readMasterKey(), await createContext()];
+  assert.ok((await runBerth<{ rewrapped: number }>('vault', 'rotate')).rewrapped >= 2);
+  assert.match(readMasterKey(), /^[0-9a-f]{64}$/);
+  assert.notEqual(readMasterKey(), keyBefore);
   assert.match(await readState(context), /kept/);
   await server.restart('SIGTERM');
   assert.match(await readState(context), /kept/);
@@ -50,7 +50,7 @@ test('anyone can read the public signing keys, and a retired key is listed until
   assert.ok(first);
   assert.deepEqual(none, []);
   assert.deepEqual(Object.keys(first).sort(), ['alg', 'crv', 'kid', 'kty', 'use', 'x']);
-  const { kid } = await berth<{ kid: string }>('keys', 'rotate-signing');
+  const { kid } = await runBerth<{ kid: string }>('keys', 'rotate-signing');
   const [second, retired] = await read();
   assert.equal(second?.kid, kid);
   assert.equal(retired?.kid, first.kid);

@@ -18,11 +18,11 @@ const COLOURS = [
   [255, 255, 0],
   [0, 255, 255],
 ] as const;
-const MOVES = 3_000;
+const MOVE_COUNT = 3_000;
 const VIEWERS_MAX = 100;
-const SLOW_BITS_A_SECOND = 200_000;
+const SLOW_BITS_PER_SECOND = 200_000;
 /**
- * The minimum size of a frame that shows the text page. Sending such a frame at `SLOW_BITS_A_SECOND` takes about half a
+ * The minimum size of a frame that shows the text page. Sending such a frame at `SLOW_BITS_PER_SECOND` takes about half a
  * second.
  */
 const TEXT_FRAME_BYTES_MIN = 12_000;
@@ -106,21 +106,21 @@ test('a hundred viewers can watch a session, and another viewer is refused until
 
 test('a viewer that stops reading delays neither the other viewers nor the recording, and gets the latest frame afterwards', async () => {
   const { id, browser, page, url } = await openPage('/plain');
-  const [fast, slow] = [await LiveViewer.open(url), await LiveViewer.open(url)];
-  await eventually('a frame for both viewers', () => fast.frameCount > 0 && slow.frameCount > 0);
-  slow.stall();
-  const framesBefore = slow.frameCount;
+  const [fastViewer, slowViewer] = [await LiveViewer.open(url), await LiveViewer.open(url)];
+  await eventually('a frame for both viewers', () => fastViewer.frameCount > 0 && slowViewer.frameCount > 0);
+  slowViewer.stall();
+  const framesBefore = slowViewer.frameCount;
   for (const colour of COLOURS) {
-    await paintFor(fast, page, colour);
+    await paintFor(fastViewer, page, colour);
   }
-  slow.resume();
-  await eventually('the slow viewer to get the newest picture', () => seesSameFrame(slow, fast));
-  const missedFrames = COLOURS.length - (slow.frameCount - framesBefore);
+  slowViewer.resume();
+  await eventually('the slow viewer to get the newest picture', () => seesSameFrame(slowViewer, fastViewer));
+  const missedFrames = COLOURS.length - (slowViewer.frameCount - framesBefore);
   assert.ok(
     missedFrames >= COLOURS.length - 2,
-    `one that was on its way, and the newest: it got ${slow.frameCount - framesBefore}`,
+    `one that was on its way, and the newest: it got ${slowViewer.frameCount - framesBefore}`,
   );
-  for (const viewer of [fast, slow]) await viewer.close();
+  for (const viewer of [fastViewer, slowViewer]) await viewer.close();
   await browser.close();
   await server.release(id);
   await assertFilmShowsColours(id);
@@ -128,20 +128,20 @@ test('a viewer that stops reading delays neither the other viewers nor the recor
 
 test('a viewer at 200 kbit/s gets the latest frame next, and delays neither the other viewers nor the recording', async () => {
   const { id, browser, page, url } = await openPage('/words');
-  const slowLink = await openSlowLink(Number(new URL(server.url).port), SLOW_BITS_A_SECOND);
-  const [fast, slow] = [await LiveViewer.open(url), await LiveViewer.open(slowLink.urlThrough(url))];
+  const slowLink = await openSlowLink(Number(new URL(server.url).port), SLOW_BITS_PER_SECOND);
+  const [fastViewer, slowViewer] = [await LiveViewer.open(url), await LiveViewer.open(slowLink.urlThrough(url))];
   const size = await eventually(
     'a picture of the words for both',
-    () => Math.min(...[fast, slow].map(viewer => viewer.newestFrame?.jpeg.length ?? 0)),
+    () => Math.min(...[fastViewer, slowViewer].map(viewer => viewer.newestFrame?.jpeg.length ?? 0)),
     bytes => bytes > TEXT_FRAME_BYTES_MIN,
   );
-  for (const colour of COLOURS) await paintFor(fast, page, colour);
-  const [framesBefore, bytesBefore] = [slow.frameCount, slowLink.relayedBytes];
-  await eventually('the slow viewer to see the newest frame', () => seesSameFrame(slow, fast));
-  const more = { frames: slow.frameCount - framesBefore, bytes: slowLink.relayedBytes - bytesBefore };
+  for (const colour of COLOURS) await paintFor(fastViewer, page, colour);
+  const [framesBefore, bytesBefore] = [slowViewer.frameCount, slowLink.relayedBytes];
+  await eventually('the slow viewer to see the newest frame', () => seesSameFrame(slowViewer, fastViewer));
+  const more = { frames: slowViewer.frameCount - framesBefore, bytes: slowLink.relayedBytes - bytesBefore };
   // At most two frames are sent: the one in flight, and the newest one.
   assert.ok(more.frames <= 2 && more.bytes < 3 * size, `frames were buffered: ${JSON.stringify({ ...more, size })}`);
-  for (const viewer of [fast, slow]) await viewer.close();
+  for (const viewer of [fastViewer, slowViewer]) await viewer.close();
   slowLink.close();
   await browser.close();
   await server.release(id);
@@ -152,20 +152,21 @@ test('a viewer does not change the viewport size and the emulated media that the
   const { id, browser, page, url } = await openPage('/plain', { recordSession: false, logSession: false });
   await page.setViewportSize({ width: 640, height: 480 });
   await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
-  const look = "[innerWidth, matchMedia('print').matches, matchMedia('(prefers-color-scheme: dark)').matches]";
+  const mediaExpression =
+    "[innerWidth, matchMedia('print').matches, matchMedia('(prefers-color-scheme: dark)').matches]";
   const expectedValues = [640, true, true];
-  assert.deepEqual(await page.evaluate(look), expectedValues);
+  assert.deepEqual(await page.evaluate(mediaExpression), expectedValues);
   for (let n = 0; n < 2; n++) {
     const viewer = await LiveViewer.open(url);
     await eventually('a frame for the viewer', () => viewer.frameCount > 0);
-    assert.deepEqual(await page.evaluate(look), expectedValues, 'meanwhile');
-    const left = server.log().filter(line => line.includes('live.left')).length;
+    assert.deepEqual(await page.evaluate(mediaExpression), expectedValues, 'meanwhile');
+    const disconnectsBefore = server.log().filter(line => line.includes('live.left')).length;
     await viewer.close();
     await eventually(
       'the viewer to be disconnected',
-      () => server.log().filter(line => line.includes('live.left')).length > left,
+      () => server.log().filter(line => line.includes('live.left')).length > disconnectsBefore,
     );
-    assert.deepEqual(await page.evaluate(look), expectedValues, 'afterwards');
+    assert.deepEqual(await page.evaluate(mediaExpression), expectedValues, 'afterwards');
   }
   await browser.close();
   await server.release(id);
@@ -177,7 +178,7 @@ test('only a few of many mouse moves are sent to a busy page, and the press that
   await eventually('a frame for the viewer', () => viewer.frameCount > 0);
   await viewer.takeControl();
   const commonFields = { y: 100, modifiers: 0 };
-  for (let n = 0; n < MOVES; n++)
+  for (let n = 0; n < MOVE_COUNT; n++)
     viewer.sendInput({
       type: 'mouse',
       action: 'move',
@@ -191,7 +192,7 @@ test('only a few of many mouse moves are sent to a busy page, and the press that
   viewer.click(777, 100);
   await eventually('the click', async () => JSON.stringify(await page.evaluate('pressed')) === '[777]');
   const moves = await page.evaluate<number>('moves');
-  assert.ok(moves < MOVES / 10, `the page got ${moves} moves`);
+  assert.ok(moves < MOVE_COUNT / 10, `the page got ${moves} moves`);
   await viewer.close();
   await browser.close();
   await server.release(id);

@@ -12,8 +12,8 @@ import { eventually } from '../harness/until.ts';
 
 async function readMetric(server: TestServer, line: string): Promise<number> {
   const { text } = await server.fetchFromOperator('/metrics');
-  const found = text.split('\n').find(one => one.startsWith(`${line} `));
-  return Number(found?.slice(line.length) ?? 0);
+  const metricLine = text.split('\n').find(one => one.startsWith(`${line} `));
+  return Number(metricLine?.slice(line.length) ?? 0);
 }
 
 const waitForWarmBrowsers = (server: TestServer, count: number): Promise<unknown> =>
@@ -84,8 +84,8 @@ test('a create can claim a browser that is still starting, and gives the browser
     1,
     'the box that was starting still exists',
   );
-  const share = () => processorShareOf(server.dataDir, startingBox.id);
-  await eventually('the box to have its full CPU share after its start', share, now => now === 1);
+  const readShare = () => processorShareOf(server.dataDir, startingBox.id);
+  await eventually('the box to have its full CPU share after its start', readShare, now => now === 1);
   assert.equal(await readMetric(server, 'berth_warm_claims_total{outcome="hit"}'), 1);
   const browser = await chromium.connectOverCDP(session.connectUrl);
   assert.equal(await browser.contexts()[0]?.pages()[0]?.evaluate('1 + 1'), 2);
@@ -97,15 +97,15 @@ test('a warm browser from before an upgrade of Chromium is replaced instead of c
   const faultyChromium = await createFaultyChromium();
   const server = await startServer({ env: { BERTH_WARM: '1', BERTH_CHROMIUM: faultyChromium.path } });
   await waitForWarmBrowsers(server, 1);
-  const [old] = boxesOf(server.dataDir);
-  assert.ok(old);
+  const [oldBox] = boxesOf(server.dataDir);
+  assert.ok(oldBox);
   faultyChromium.upgrade();
   const session = await server.createSession();
   assert.equal(await readMetric(server, 'berth_warm_claims_total{outcome="miss"}'), 1, 'not the old browser');
   await eventually(
     'a new warm browser',
     () => boxesOf(server.dataDir).map(({ id }) => id),
-    ids => !ids.includes(old.id) && ids.length === 2,
+    ids => !ids.includes(oldBox.id) && ids.length === 2,
     60_000,
   );
   await waitForWarmBrowsers(server, 1);

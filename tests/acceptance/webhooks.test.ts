@@ -28,7 +28,9 @@ import {
 const SECOND_MS = 1000;
 const HOUR_MS = 3_600_000;
 /** The same values as in server/domain/webhooks/retries.ts and docs/webhooks.md. */
-const PAUSES_MS = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400].map(seconds => seconds * SECOND_MS);
+const RETRY_INTERVALS_MS = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400].map(
+  seconds => seconds * SECOND_MS,
+);
 
 /** More deliveries than one statement of the server deletes. */
 const BACKLOG_ROWS = 10_001;
@@ -51,8 +53,11 @@ const change = (webhook: Webhook, body: object) =>
 
 /** Verifies the signature with node:crypto alone, as the guide describes. */
 function isSigned({ headers, body }: ReceivedWebhook, publicKey: string): boolean {
-  const raw = Buffer.from(publicKey.slice('whpk_'.length), 'base64');
-  const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: raw.toString('base64url') }, format: 'jwk' });
+  const keyBytes = Buffer.from(publicKey.slice('whpk_'.length), 'base64');
+  const key = createPublicKey({
+    key: { kty: 'OKP', crv: 'Ed25519', x: keyBytes.toString('base64url') },
+    format: 'jwk',
+  });
   const content = Buffer.from(`${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`);
   return String(headers['webhook-signature'])
     .split(' ')
@@ -142,12 +147,12 @@ test('only events of the chosen types, and only events after the creation of the
 test('a delivery is retried at increasing intervals for three days, and the webhook is then disabled', async () => {
   receiver.respondTo('/broken', response => void response.writeHead(500).end('no'));
   const webhook = await createWebhook(server, token, { url: receiver.url('/broken') });
-  const sent = await sendTestEvent(server, token, webhook.id);
-  for (const [at, pauseMs] of PAUSES_MS.entries()) {
+  const sentDelivery = await sendTestEvent(server, token, webhook.id);
+  for (const [at, pauseMs] of RETRY_INTERVALS_MS.entries()) {
     await receiver.waitForCount('/broken', at + 1);
     // While an attempt is reserved, which lasts until its failure is written, the time of the next attempt does not
     // match the pause.
-    const scheduledDelivery = await waitForDelivery(server, token, sent, ({ nextAttemptAt, lastAttemptAt }) => {
+    const scheduledDelivery = await waitForDelivery(server, token, sentDelivery, ({ nextAttemptAt, lastAttemptAt }) => {
       const ms = Date.parse(nextAttemptAt ?? '') - Date.parse(lastAttemptAt ?? '');
       return ms >= pauseMs && ms < pauseMs + 10 * SECOND_MS;
     });
@@ -156,9 +161,9 @@ test('a delivery is retried at increasing intervals for three days, and the webh
     assert.ok((await read(webhook.id)).failingSince);
     await server.advance(pauseMs);
   }
-  await receiver.waitForCount('/broken', PAUSES_MS.length + 1);
-  const dead = await waitForDelivery(server, token, sent, ({ status }) => status === 'dead');
-  assert.deepEqual([dead.attempts, dead.nextAttemptAt], [10, undefined]);
+  await receiver.waitForCount('/broken', RETRY_INTERVALS_MS.length + 1);
+  const deadDelivery = await waitForDelivery(server, token, sentDelivery, ({ status }) => status === 'dead');
+  assert.deepEqual([deadDelivery.attempts, deadDelivery.nextAttemptAt], [10, undefined]);
   const disabledWebhook = await eventually(
     'the webhook to be disabled',
     () => read(webhook.id),
@@ -172,7 +177,7 @@ test('a delivery is retried at increasing intervals for three days, and the webh
     assert.ok(isSigned(one, webhook.publicKey));
   }
 
-  const path = webhooksPath(server, `/${webhook.id}/deliveries/${sent.id}/redeliver`);
+  const path = webhooksPath(server, `/${webhook.id}/deliveries/${sentDelivery.id}/redeliver`);
   const refusal = await server.api('POST', path, { key: token });
   assert.deepEqual([refusal.status, refusal.body.code], [409, 'not_ready']);
   receiver.respondTo('/broken', response => void response.writeHead(200).end());
@@ -184,16 +189,16 @@ test('a delivery is retried at increasing intervals for three days, and the webh
     [200, 'waiting', 0],
     redeliverResponse.text,
   );
-  const finalDelivery = await waitForDelivery(server, token, sent, ({ status }) => status === 'delivered');
+  const finalDelivery = await waitForDelivery(server, token, sentDelivery, ({ status }) => status === 'delivered');
   assert.deepEqual([finalDelivery.attempts, finalDelivery.answerStatus, finalDelivery.failure], [1, 200, undefined]);
 });
 
 test('a webhook whose endpoint returns 410 is disabled immediately, and its delivery is not retried', async () => {
   receiver.respondTo('/gone', response => void response.writeHead(410).end());
   const webhook = await createWebhook(server, token, { url: receiver.url('/gone') });
-  const sent = await sendTestEvent(server, token, webhook.id);
-  const dead = await waitForDelivery(server, token, sent, ({ status }) => status === 'dead');
-  assert.equal(dead.answerStatus, 410);
+  const sentDelivery = await sendTestEvent(server, token, webhook.id);
+  const deadDelivery = await waitForDelivery(server, token, sentDelivery, ({ status }) => status === 'dead');
+  assert.equal(deadDelivery.answerStatus, 410);
   assert.deepEqual([(await read(webhook.id)).status, (await read(webhook.id)).disabledReason], ['disabled', 'gone']);
 });
 
@@ -247,12 +252,12 @@ test('the audit log records each change of a webhook, without the address of the
   await change(webhook, { name: 'renamed' });
   await server.api('DELETE', webhooksPath(server, `/${webhook.id}`), { key: token });
   const { body } = await server.api<AuditPage>('GET', `/v1/applications/${server.applicationId}/audit`, { key: token });
-  const entries = body.data.filter(({ target }) => target?.id === webhook.id);
+  const auditEntries = body.data.filter(({ target }) => target?.id === webhook.id);
   assert.deepEqual(
-    entries.map(({ action }) => action),
+    auditEntries.map(({ action }) => action),
     ['webhook.deleted', 'webhook.changed', 'webhook.created'],
   );
-  assert.ok(!JSON.stringify(entries).includes('secret=abc'));
+  assert.ok(!JSON.stringify(auditEntries).includes('secret=abc'));
   assert.equal((await server.api('GET', webhooksPath(server, `/${webhook.id}`), { key: token })).status, 404);
 });
 
@@ -280,14 +285,14 @@ test('an application can have at most 20 webhooks, which are listed newest first
 test('deliveries are deleted after 30 days, even if one run must delete a long backlog', async () => {
   const { body } = await server.api<WebhookPage>('GET', webhooksPath(server), { key: token });
   const [webhook, otherWebhook] = body.data;
-  const sent = await sendTestEvent(server, token, webhook?.id ?? assert.fail('the application has no webhook'));
-  await waitForDelivery(server, token, sent, ({ status }) => status === 'delivered');
+  const sentDelivery = await sendTestEvent(server, token, webhook?.id ?? assert.fail('the application has no webhook'));
+  await waitForDelivery(server, token, sentDelivery, ({ status }) => status === 'delivered');
   await queryRows(server, INSERT_BACKLOG, [otherWebhook?.id, server.applicationId, server.now(), BACKLOG_ROWS]);
   await server.advance(30 * 24 * HOUR_MS);
   await server.eventuallyHourly(
     'the delivery to be deleted',
-    () => listDeliveries(server, token, sent.webhookId),
-    all => all.every(({ id }) => id !== sent.id),
+    () => listDeliveries(server, token, sentDelivery.webhookId),
+    all => all.every(({ id }) => id !== sentDelivery.id),
   );
   const backlogQuery = 'select from webhook_deliveries where webhook_id = $1 limit 1';
   await server.eventuallyHourly(

@@ -74,11 +74,11 @@ test('the browser of a session in which a member has signed in cannot approve an
 });
 
 test('an Action can be neither approved nor executed with the digest of another Action', async () => {
-  const [one, other] = [await prepareAction(), await prepareAction()];
-  const mixedAction = { jobId: one.jobId, digest: other.digest };
+  const [firstAction, otherAction] = [await prepareAction(), await prepareAction()];
+  const mixedAction = { jobId: firstAction.jobId, digest: otherAction.digest };
   assert.equal((await decide(server, owner, mixedAction)).body.code, 'digest_mismatch');
-  const proof = await signAction(server, owner, passkey, other);
-  const decisionRefusal = await decide(server, owner, one, { proof });
+  const proof = await signAction(server, owner, passkey, otherAction);
+  const decisionRefusal = await decide(server, owner, firstAction, { proof });
   assert.deepEqual([decisionRefusal.status, decisionRefusal.body.code], [422, 'verification_failed']);
   const executionRefusal = await agent.execute(mixedAction);
   assert.deepEqual([executionRefusal.status, executionRefusal.body.code], [409, 'digest_mismatch']);
@@ -86,14 +86,14 @@ test('an Action can be neither approved nor executed with the digest of another 
 
 test('a key without a grant for the operation gets 404 for an Action, even with a wrong digest or after the end of the Action', async () => {
   const action = await prepareAction();
-  const { key: blind } = await issueAgentKey(server, {
+  const { key: ungrantedKey } = await issueAgentKey(server, {
     scopes: ACTION_SCOPES,
     grants: [{ operationId: 'browser.pdf' }],
   });
-  const otherAgent = new ActionAgent(server, blind);
+  const otherAgent = new ActionAgent(server, ungrantedKey);
   const readRefusal = await otherAgent.read(action.jobId);
-  const wrong = { jobId: action.jobId, digest: `sha256:${'0'.repeat(64)}` };
-  for (const sent of [action, wrong]) {
+  const wrongAction = { jobId: action.jobId, digest: `sha256:${'0'.repeat(64)}` };
+  for (const sent of [action, wrongAction]) {
     const { status, body } = await otherAgent.execute(sent);
     assert.deepEqual([status, body.code, body.message], [404, 'not_found', readRefusal.body.message]);
   }
@@ -138,13 +138,13 @@ test('forged passkey signatures cannot approve an Action', async () => {
 test('only one of several concurrent decisions takes effect, and a hundred concurrent requests to execute an Action execute it once', async () => {
   const action = await prepareAction();
   await stepUpByPasskey();
-  const decisions = await Promise.all(
+  const decisionResponses = await Promise.all(
     Array.from({ length: 10 }, (_, at) =>
       decide(server, owner, action, { decision: at % 2 === 0 ? 'approve' : 'refuse' }),
     ),
   );
-  assert.equal(decisions.filter(({ status }) => status === 200).length, 1);
-  for (const { status, body } of decisions) if (status !== 200) assert.equal(body.code, 'already_decided');
+  assert.equal(decisionResponses.filter(({ status }) => status === 200).length, 1);
+  for (const { status, body } of decisionResponses) if (status !== 200) assert.equal(body.code, 'already_decided');
   const { status } = (await agent.read(action.jobId)).body;
   const approvedAction = status === 'approved' ? action : await prepareApproved();
   const responses = await Promise.all(Array.from({ length: 100 }, () => agent.execute(approvedAction)));

@@ -16,7 +16,7 @@ const TESTED_OPERATIONS = OPERATION_IDS.filter(id => {
   const { tag, credential } = operation(id);
   return credential === 'agentKey' && (tag === 'Operations' || tag === 'Invocations');
 });
-const OPERATION = 'orders.look';
+const OPERATION_ID = 'orders.look';
 
 const upstream = await openUpstream();
 upstream.respondTo('/orders/slow', () => {}); // No response is sent.
@@ -25,7 +25,7 @@ const server = await startServer({ env: upstream.settings });
 await liftLimits(server);
 const token = await createOwnerToken(server);
 const owner = await Owner.open(server);
-await owner.publish(OPERATION, { ...cancelOrderOperation(upstream), effect: 'read' });
+await owner.publish(OPERATION_ID, { ...cancelOrderOperation(upstream), effect: 'read' });
 
 const INVOKE_SCOPE = 'operations:invoke';
 
@@ -34,7 +34,7 @@ const keys = new Map<string, string>();
 
 before(async () => {
   for (const scope of AGENT_KEY_SCOPES)
-    keys.set(scope, (await issueAgentKey(server, { scopes: [scope], grants: [{ operationId: OPERATION }] })).key);
+    keys.set(scope, (await issueAgentKey(server, { scopes: [scope], grants: [{ operationId: OPERATION_ID }] })).key);
 });
 
 /** Starts an invocation with the key that has the scope to invoke. Returns the id of the running invocation. */
@@ -50,11 +50,15 @@ async function startInvocation(): Promise<string> {
   return body.id;
 }
 
-const pathTo = (verb: string): string => `operations/${OPERATION}/${verb}`;
+const pathTo = (verb: string): string => `operations/${OPERATION_ID}/${verb}`;
 
 function ask(id: OperationId, key: string, invocationId: string, applicationId = server.applicationId) {
   const { method, path: pattern, body } = operation(id);
-  const values: Readonly<Record<string, string>> = { appId: applicationId, operationId: OPERATION, id: invocationId };
+  const values: Readonly<Record<string, string>> = {
+    appId: applicationId,
+    operationId: OPERATION_ID,
+    id: invocationId,
+  };
   const path = pattern.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? assert.fail(`${id}: ${name}`));
   return server.api<ErrorBody>(method, path, { key, ...(body ? { body: { input: { orderId: 'quick' } } } : {}) });
 }
@@ -67,8 +71,8 @@ for (const id of TESTED_OPERATIONS)
     for (const [scope, key] of keys) {
       const foreignResponse = await ask(id, otherApplication.key, invocationId);
       assert.deepEqual([foreignResponse.status, foreignResponse.body.code], [404, 'not_found'], foreignResponse.text);
-      const isAboutOne = operation(id).path.includes('{id}');
-      if (isAboutOne) {
+      const hasId = operation(id).path.includes('{id}');
+      if (hasId) {
         const ownApplicationResponse = await ask(
           id,
           otherApplication.key,
@@ -83,8 +87,7 @@ for (const id of TESTED_OPERATIONS)
       }
       const { status, body, text } = await ask(id, key, invocationId);
       // Keys see only their own invocations.
-      if (scopes.includes(scope) && isAboutOne && scope !== INVOKE_SCOPE)
-        assert.equal(status, 404, `${scope}: ${text}`);
+      if (scopes.includes(scope) && hasId && scope !== INVOKE_SCOPE) assert.equal(status, 404, `${scope}: ${text}`);
       else if (scopes.includes(scope)) assert.ok(status === 200 || status === 202, `${scope}: ${text}`);
       else assert.deepEqual([status, body.code], [403, 'permission_denied'], `${scope}: ${text}`);
     }
@@ -92,9 +95,11 @@ for (const id of TESTED_OPERATIONS)
 
 test('a key can neither see nor call an operation for which it has no grant', async () => {
   const { key } = await issueAgentKey(server, { grants: [{ operationId: 'browser.pdf' }] });
-  const listed = await server.api<{ data: Array<{ id: string }> }>('GET', agentPath(server, 'operations'), { key });
+  const listResponse = await server.api<{ data: Array<{ id: string }> }>('GET', agentPath(server, 'operations'), {
+    key,
+  });
   assert.deepEqual(
-    listed.body.data.map(({ id }) => id),
+    listResponse.body.data.map(({ id }) => id),
     ['browser.pdf'],
   );
   assert.equal((await ask('readAgentOperation', key, '')).status, 404);

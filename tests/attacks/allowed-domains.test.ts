@@ -168,14 +168,14 @@ async function openPage(client: CdpClient): Promise<{ page: string; pageTarget: 
  * Makes these attempts. The client stays connected during the checks, because some attempts end when the client
  * disconnects.
  */
-async function attemptAll<T>(session: CreatedSession, names: readonly string[], seen: () => Promise<T>): Promise<T> {
+async function attemptAll<T>(session: CreatedSession, names: readonly string[], check: () => Promise<T>): Promise<T> {
   const client = await CdpClient.connect(session.connectUrl);
   for (const [index, [name, attempt]] of Object.entries(ALL_ATTEMPTS).entries()) {
     if (!names.includes(name)) continue;
     const openedPage = await openPage(client);
     await attempt({ client, ...openedPage, to: landingUrl(`x${index}.b.test`) });
   }
-  const result = await seen();
+  const result = await check();
   await client.close();
   return result;
 }
@@ -205,10 +205,10 @@ test('with allowedDomains, every navigation of a main frame to another domain is
 test('without allowedDomains, every way to navigate a page or a frame to another domain works', async () => {
   const session = await server.createSession({ keepAlive: true, recordSession: false });
   landedHosts.clear();
-  const missingAttempts = (): Array<string | undefined> =>
+  const listMissingAttempts = (): Array<string | undefined> =>
     HOSTS.filter(host => !landedHosts.has(host)).map(host => Object.keys(ALL_ATTEMPTS)[HOSTS.indexOf(host)]);
   await attemptAll(session, Object.keys(ALL_ATTEMPTS), () =>
-    eventually('a navigation by every way to arrive', missingAttempts, left => left.length === 0),
+    eventually('a navigation by every way to arrive', listMissingAttempts, left => left.length === 0),
   );
   await server.release(session.id);
 });
@@ -222,15 +222,15 @@ test('a networkPolicy with subresources: false applies to pages and their frames
   const names = ['the client navigates', 'a popup', ...Object.keys(FRAME_ATTEMPTS)];
   const expectedHosts = HOSTS.filter((_, index) => names.includes(Object.keys(ALL_ATTEMPTS)[index] ?? '')).sort();
   landedHosts.clear();
-  const told = await attemptAll(session, names, () =>
+  const refusalDetails = await attemptAll(session, names, () =>
     eventually(
       'an event for every refusal',
       async () => (await listEvents(server, session.id, 'network.refused')).map(({ detail }) => detail),
       details => new Set(details.map(({ hostname }) => hostname)).size >= expectedHosts.length,
     ),
   );
-  assert.deepEqual([...new Set(told.map(({ hostname }) => hostname))].sort(), expectedHosts);
-  assert.deepEqual([...new Set(told.map(({ rule }) => rule))], ['network_policy']);
+  assert.deepEqual([...new Set(refusalDetails.map(({ hostname }) => hostname))].sort(), expectedHosts);
+  assert.deepEqual([...new Set(refusalDetails.map(({ rule }) => rule))], ['network_policy']);
   assert.deepEqual([...landedHosts], []);
   const client = await CdpClient.connect(session.connectUrl);
   const { page } = await openPage(client);
@@ -310,8 +310,8 @@ test('allowedDomains still applies after a restarted server has adopted the sess
 test('an invalid host name in allowedDomains is refused, and its position is reported', async () => {
   for (const entry of ['https://a.test', 'a.test:80', 'a.test/x', 'a*.test']) {
     const body = { allowedDomains: ['b.test', entry] };
-    const reply = await server.api<ErrorBody>('POST', '/v1/browsers/sessions', { body });
-    assert.deepEqual([reply.status, reply.body.code], [400, 'invalid_request']);
-    assert.match(reply.body.message, /allowedDomains\.1 is /);
+    const refusal = await server.api<ErrorBody>('POST', '/v1/browsers/sessions', { body });
+    assert.deepEqual([refusal.status, refusal.body.code], [400, 'invalid_request']);
+    assert.match(refusal.body.message, /allowedDomains\.1 is /);
   }
 });

@@ -27,32 +27,32 @@ const providerBody = {
 };
 await owner.send('PUT', providerPath('evil'), providerBody);
 
-const parameter = ({ startResult: started }: StartedSignIn, name: string): string =>
+const parameterOf = ({ startResult: started }: StartedSignIn, name: string): string =>
   new URL(started.authorizationUrl).searchParams.get(name) ?? assert.fail(name);
 
 /** Completes the sign-in with the provider's current ID token, and returns the redirect. */
-async function finish(startedSignIn: StartedSignIn, more: Readonly<Record<string, string>> = {}): Promise<URL> {
-  hostileProvider.nonce = parameter(startedSignIn, 'nonce');
-  const query = new URLSearchParams({ code: 'any', state: parameter(startedSignIn, 'state'), ...more });
+async function finishSignIn(startedSignIn: StartedSignIn, more: Readonly<Record<string, string>> = {}): Promise<URL> {
+  hostileProvider.nonce = parameterOf(startedSignIn, 'nonce');
+  const query = new URLSearchParams({ code: 'any', state: parameterOf(startedSignIn, 'state'), ...more });
   const callbackResponse = await server.api('GET', `/v1/consumer/callback?${query}`, { key: null });
   assert.equal(callbackResponse.status, 303, callbackResponse.text);
   return new URL(callbackResponse.headers.location ?? assert.fail(callbackResponse.text));
 }
 
-const begin = (more: object = {}): Promise<StartedSignIn> => lab.startSignIn(more, 'evil');
+const beginSignIn = (more: object = {}): Promise<StartedSignIn> => lab.startSignIn(more, 'evil');
 
 const isRefused = (redirectTo: URL): boolean =>
   redirectTo.searchParams.get('error') === 'server_error' && !redirectTo.searchParams.has('code');
 
 test('a valid ID token signs the consumer in', async () => {
-  const startedSignIn = await begin();
-  const { status, body, text } = await lab.exchange(startedSignIn, (await finish(startedSignIn)).href, 'evil');
+  const startedSignIn = await beginSignIn();
+  const { status, body, text } = await lab.exchange(startedSignIn, (await finishSignIn(startedSignIn)).href, 'evil');
   assert.equal(status, 200, text);
-  const rest: ConsumerTokens = body;
-  assert.equal(rest.acr, 'berth:1');
+  const tokens: ConsumerTokens = body;
+  assert.equal(tokens.acr, 'berth:1');
 });
 
-const now = (): number => Math.floor(Date.now() / 1000) + hostileProvider.aheadSeconds;
+const nowSeconds = (): number => Math.floor(Date.now() / 1000) + hostileProvider.aheadSeconds;
 
 const FORGERIES: Readonly<Record<string, (nonce: string) => Promise<string>>> = {
   'another nonce': () => hostileProvider.sign(hostileProvider.claims('another')),
@@ -62,9 +62,9 @@ const FORGERIES: Readonly<Record<string, (nonce: string) => Promise<string>>> = 
     hostileProvider.sign({ ...hostileProvider.claims(nonce), aud: [CLIENT.id, 'other'] }),
   'another azp': nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), azp: 'other' }),
   'another issuer': nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), iss: otherProvider.issuer }),
-  expired: nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), exp: now() - 120 }),
-  'issued long ago': nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), iat: now() - 3600 }),
-  'issued in the future': nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), iat: now() + 3600 }),
+  expired: nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), exp: nowSeconds() - 120 }),
+  'issued long ago': nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), iat: nowSeconds() - 3600 }),
+  'issued in the future': nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), iat: nowSeconds() + 3600 }),
   'no subject': nonce => hostileProvider.sign(withoutClaim(hostileProvider.claims(nonce), 'sub')),
   'a subject that is no text': nonce =>
     hostileProvider.sign({ ...hostileProvider.claims(nonce), sub: 7 as unknown as string }),
@@ -96,10 +96,10 @@ const FORGERIES: Readonly<Record<string, (nonce: string) => Promise<string>>> = 
 
 for (const [what, forge] of Object.entries(FORGERIES))
   test(`an invalid ID token is refused: ${what}`, async () => {
-    const startedSignIn = await begin();
+    const startedSignIn = await beginSignIn();
     hostileProvider.idToken = forge;
     try {
-      const redirectTo = await finish(startedSignIn);
+      const redirectTo = await finishSignIn(startedSignIn);
       assert.ok(isRefused(redirectTo), redirectTo.href);
     } finally {
       hostileProvider.idToken = nonce => hostileProvider.sign(hostileProvider.claims(nonce));
@@ -107,22 +107,22 @@ for (const [what, forge] of Object.entries(FORGERIES))
   });
 
 test('a sign-in at the provider is refused if it is older than requested or the ID token does not contain its time', async () => {
-  const startedSignIn = await begin({ maxAge: 60 });
+  const startedSignIn = await beginSignIn({ maxAge: 60 });
   hostileProvider.idToken = nonce =>
-    hostileProvider.sign({ ...hostileProvider.claims(nonce), auth_time: now() - 3600 });
-  assert.ok(isRefused(await finish(startedSignIn)));
+    hostileProvider.sign({ ...hostileProvider.claims(nonce), auth_time: nowSeconds() - 3600 });
+  assert.ok(isRefused(await finishSignIn(startedSignIn)));
   hostileProvider.idToken = nonce => hostileProvider.sign(hostileProvider.claims(nonce));
-  assert.ok(isRefused(await finish(await begin({ maxAge: 60 }))), 'a token without auth_time');
+  assert.ok(isRefused(await finishSignIn(await beginSignIn({ maxAge: 60 }))), 'a token without auth_time');
 });
 
 test('a response with the issuer of another provider is refused', async () => {
-  assert.ok(isRefused(await finish(await begin(), { iss: otherProvider.issuer })));
+  assert.ok(isRefused(await finishSignIn(await beginSignIn(), { iss: otherProvider.issuer })));
 });
 
 test('a state value works once, and an unknown state value is refused', async () => {
-  const startedSignIn = await begin();
-  await finish(startedSignIn);
-  const query = new URLSearchParams({ code: 'any', state: parameter(startedSignIn, 'state') });
+  const startedSignIn = await beginSignIn();
+  await finishSignIn(startedSignIn);
+  const query = new URLSearchParams({ code: 'any', state: parameterOf(startedSignIn, 'state') });
   for (const search of [query.toString(), 'code=any&state=unknown', 'code=any', 'state=a&state=b&code=any']) {
     const callbackResponse = await server.api<ErrorBody>('GET', `/v1/consumer/callback?${search}`, { key: null });
     assert.deepEqual(
@@ -136,8 +136,8 @@ test('the same e-mail address at two providers belongs to two consumers', async 
   const mailSignIn = await lab.signIn('kim@example.com');
   hostileProvider.idToken = nonce =>
     hostileProvider.sign({ ...hostileProvider.claims(nonce), email: 'kim@example.com', email_verified: true });
-  const startedSignIn = await begin();
-  const { body } = await lab.exchange(startedSignIn, (await finish(startedSignIn)).href, 'evil');
+  const startedSignIn = await beginSignIn();
+  const { body } = await lab.exchange(startedSignIn, (await finishSignIn(startedSignIn)).href, 'evil');
   hostileProvider.idToken = nonce => hostileProvider.sign(hostileProvider.claims(nonce));
   assert.notEqual(body.consumer.id, mailSignIn.consumer.id);
 });
@@ -145,14 +145,14 @@ test('the same e-mail address at two providers belongs to two consumers', async 
 test('the keys of a provider are fetched again for a token with a new key, but not for each token with an unknown key', async () => {
   const countBefore = hostileProvider.keyRequestCount;
   hostileProvider.idToken = nonce => hostileProvider.sign(hostileProvider.claims(nonce), { kid: 'unknown' });
-  for (let tries = 0; tries < 3; tries += 1) assert.ok(isRefused(await finish(await begin())));
+  for (let tries = 0; tries < 3; tries += 1) assert.ok(isRefused(await finishSignIn(await beginSignIn())));
   assert.ok(hostileProvider.keyRequestCount - countBefore <= 1, String(hostileProvider.keyRequestCount - countBefore));
   hostileProvider.idToken = nonce => hostileProvider.sign(hostileProvider.claims(nonce));
   hostileProvider.rotate();
   await server.advance(31_000);
   hostileProvider.aheadSeconds += 31;
-  const startedSignIn = await begin();
-  assert.equal((await lab.exchange(startedSignIn, (await finish(startedSignIn)).href, 'evil')).status, 200);
+  const startedSignIn = await beginSignIn();
+  assert.equal((await lab.exchange(startedSignIn, (await finishSignIn(startedSignIn)).href, 'evil')).status, 200);
 });
 
 for (const name of ['authorization_endpoint', 'token_endpoint', 'jwks_uri', 'end_session_endpoint'])

@@ -48,9 +48,10 @@ test('at most one of twenty concurrent refreshes gets tokens, and these tokens a
   const responses = await Promise.all(
     Array.from({ length: 20 }, () => lab.send<{ accessToken: string }>('session.refresh', { refreshToken })),
   );
-  const won = responses.filter(({ status }) => status === 200);
-  assert.ok(won.length <= 1, String(won.length));
-  for (const { body } of won) assert.equal((await lab.send('session.get', {}, body.accessToken)).status, 401);
+  const successfulResponses = responses.filter(({ status }) => status === 200);
+  assert.ok(successfulResponses.length <= 1, String(successfulResponses.length));
+  for (const { body } of successfulResponses)
+    assert.equal((await lab.send('session.get', {}, body.accessToken)).status, 401);
 });
 
 test('an authorization code works once, and sending it again ends the consumer session that it opened', async () => {
@@ -80,14 +81,14 @@ test('a stolen authorization code does not work without the verifier, with anoth
 });
 
 test('an e-mail code from one sign-in cannot complete another sign-in', async () => {
-  const [mine, theirs] = [await lab.startSignIn(), await lab.startSignIn()];
+  const [ownSignIn, otherSignIn] = [await lab.startSignIn(), await lab.startSignIn()];
   const codeResponse = await lab.sendFromPage<EmailCodeSent>('hosted.code', {
-    signIn: mine.signIn,
+    signIn: ownSignIn.signIn,
     email: 'victim@example.com',
   });
   const code = await lab.codeMailedTo('victim@example.com');
   const verifyResponse = await lab.sendFromPage<ErrorBody>('hosted.verify', {
-    ...{ signIn: theirs.signIn, ticket: codeResponse.body.ticket, code },
+    ...{ signIn: otherSignIn.signIn, ticket: codeResponse.body.ticket, code },
   });
   assert.deepEqual([verifyResponse.status, verifyResponse.body.code], [401, 'sign_in_failed'], verifyResponse.text);
 });
@@ -96,9 +97,13 @@ test('a six-digit code cannot be guessed, because the sixth attempt is refused e
   const { signIn } = await lab.startSignIn();
   const codeResponse = await lab.sendFromPage<EmailCodeSent>('hosted.code', { signIn, email: 'guess@example.com' });
   const code = await lab.codeMailedTo('guess@example.com');
-  const wrong = code === '000000' ? '000001' : '000000';
+  const wrongCode = code === '000000' ? '000001' : '000000';
   for (let tries = 0; tries < 5; tries += 1) {
-    const refusal = await lab.sendFromPage('hosted.verify', { signIn, ticket: codeResponse.body.ticket, code: wrong });
+    const refusal = await lab.sendFromPage('hosted.verify', {
+      signIn,
+      ticket: codeResponse.body.ticket,
+      code: wrongCode,
+    });
     assert.equal(refusal.status, 401, refusal.text);
   }
   const sixthRefusal = await lab.sendFromPage('hosted.verify', { signIn, ticket: codeResponse.body.ticket, code });
@@ -125,8 +130,8 @@ test('an access token of a consumer does not work for another application, anoth
   assert.deepEqual([refusal.status, refusal.body.code], [404, 'not_found'], refusal.text);
   assert.equal((await lab.send('session.get', {}, accessToken, { provider: 'acme' })).status, 404);
   for (const path of ['/v1/account', '/v1/browsers/sessions', `/v1/applications/${lab.appId}`]) {
-    const result = await server.api<ErrorBody>('GET', path, { key: accessToken });
-    assert.deepEqual([result.status, result.body.code], [401, 'invalid_credentials'], path);
+    const response = await server.api<ErrorBody>('GET', path, { key: accessToken });
+    assert.deepEqual([response.status, response.body.code], [401, 'invalid_credentials'], path);
   }
 });
 
@@ -222,12 +227,16 @@ test('only pages of the service itself can use the sign-in commands and the cook
 test('a passkey of another application or host, or without user verification, cannot sign in', async () => {
   const origin = server.url.replace('127.0.0.1', 'localhost');
   const authenticator = await addPasskey(lab, origin, 'key@example.com');
-  const attempt = async (at: ConsumerFixture, forged: object = {}): Promise<number> => {
-    const { signIn } = await at.startSignIn();
-    const optionsResponse = await at.sendFromPage<PasskeyChallenge>('hosted.passkeyOptions', { signIn }, { origin });
+  const attempt = async (fixture: ConsumerFixture, forged: object = {}): Promise<number> => {
+    const { signIn } = await fixture.startSignIn();
+    const optionsResponse = await fixture.sendFromPage<PasskeyChallenge>(
+      'hosted.passkeyOptions',
+      { signIn },
+      { origin },
+    );
     const response = authenticator.get(optionsResponse.body.publicKey, forged);
     const body = { signIn, ticket: optionsResponse.body.ticket, response };
-    return (await at.sendFromPage<HostedSignInResult>('hosted.passkey', body, { origin })).status;
+    return (await fixture.sendFromPage<HostedSignInResult>('hosted.passkey', body, { origin })).status;
   };
   assert.equal(await attempt(lab), 200);
   assert.equal(await attempt(otherLab), 401);
@@ -240,8 +249,8 @@ test('a passkey of another application or host, or without user verification, ca
 test('the browser of a session in which a consumer has signed in cannot approve an Action', async () => {
   await liftLimits(server);
   const applicationOwner = await Owner.open(server);
-  const ends = { effect: 'irreversible', approval: 'end_user' } as const;
-  await applicationOwner.publish('orders.cancel', cancelOrderOperation(upstream, ends));
+  const approvalOptions = { effect: 'irreversible', approval: 'end_user' } as const;
+  await applicationOwner.publish('orders.cancel', cancelOrderOperation(upstream, approvalOptions));
   const { key } = await issueAgentKey(server, { scopes: ACTION_SCOPES, grants: [{ operationId: 'orders.cancel' }] });
   const { accessToken, consumer } = await lab.signIn('approver@example.com');
   const endUser = { providerId: 'hosted', subject: consumer.subject };
@@ -251,11 +260,11 @@ test('the browser of a session in which a consumer has signed in cannot approve 
   });
   const approval = { jobId: action.jobId, digest: action.digest };
   const page = await PageInSession.open(server, cookieOf(accessToken));
-  const command = (name: string, body: object) =>
+  const sendCommand = (name: string, body: object) =>
     page.send('POST', `/v1/consumer/applications/${lab.appId}/providers/hosted/${name}`, body);
-  const readResponse = await command('actions.get', { jobId: action.jobId });
+  const readResponse = await sendCommand('actions.get', { jobId: action.jobId });
   assert.equal(readResponse.status, 200, 'the page is signed in');
-  const refusal = await command('actions.approve', approval);
+  const refusal = await sendCommand('actions.approve', approval);
   assert.deepEqual([refusal.status, refusal.code], [403, 'address_not_allowed']);
   const approveResponse = await lab.send('actions.approve', approval, accessToken);
   assert.equal(approveResponse.status, 200, approveResponse.text);
@@ -269,14 +278,14 @@ test('after fifty wrong passwords from one client address, for any accounts, the
   const registerResponse = await lab.sendFromPage<EmailCodeSent>('hosted.register', { signIn, email, password });
   const verifyBody = { signIn, ticket: registerResponse.body.ticket, code: await lab.codeMailedTo(email) };
   assert.equal((await lab.sendFromPage('hosted.verify', verifyBody)).status, 200);
-  const attempt = async (given: object, { signIn }: { readonly signIn: string }) => {
-    const { status, body } = await lab.sendFromPage<ErrorBody>('hosted.password', { signIn, password, ...given });
+  const attempt = async (fields: object, { signIn }: { readonly signIn: string }) => {
+    const { status, body } = await lab.sendFromPage<ErrorBody>('hosted.password', { signIn, password, ...fields });
     return `${status} ${body.code}`;
   };
   const startedSignIn = await lab.startSignIn();
-  for (let of = 0; of < 5; of += 1)
+  for (let account = 0; account < 5; account += 1)
     for (let time = 0; time < 10; time += 1)
-      assert.equal(await attempt({ email: `nobody-${of}@example.com` }, startedSignIn), '401 sign_in_failed');
+      assert.equal(await attempt({ email: `nobody-${account}@example.com` }, startedSignIn), '401 sign_in_failed');
   assert.equal(await attempt({ email }, startedSignIn), '429 rate_limited');
   await server.advance(TEN_MINUTES_MS);
   assert.equal(await attempt({ email }, await lab.startSignIn()), '200 undefined');
@@ -285,22 +294,22 @@ test('after fifty wrong passwords from one client address, for any accounts, the
 test('the sign-in pages cannot be framed and load nothing from other origins', async () => {
   const { startResult: started } = await lab.startSignIn();
   const url = started.authorizationUrl.replace('127.0.0.1', 'localhost');
-  const reply = await fetch(url);
-  assert.equal(reply.headers.get('x-frame-options'), 'DENY');
-  const policy = reply.headers.get('content-security-policy') ?? '';
+  const response = await fetch(url);
+  assert.equal(response.headers.get('x-frame-options'), 'DENY');
+  const policy = response.headers.get('content-security-policy') ?? '';
   assert.match(policy, /default-src 'none'/);
   assert.match(policy, /frame-ancestors 'none'/);
-  assert.doesNotMatch(await reply.text(), /https?:\/\//);
+  assert.doesNotMatch(await response.text(), /https?:\/\//);
 });
 
 /** Adds a passkey to a consumer on one of Berth's pages. */
-async function addPasskey(at: ConsumerFixture, origin: string, email: string): Promise<Authenticator> {
-  const { accessToken } = await at.signIn(email);
-  const headers = { origin, cookie: `berth-consumer-${at.appId.replaceAll('-', '')}=${accessToken}` };
+async function addPasskey(fixture: ConsumerFixture, origin: string, email: string): Promise<Authenticator> {
+  const { accessToken } = await fixture.signIn(email);
+  const headers = { origin, cookie: `berth-consumer-${fixture.appId.replaceAll('-', '')}=${accessToken}` };
   const authenticator = new Authenticator(origin);
-  const optionsResponse = await at.sendFromPage<PasskeyChallenge>('passkeys.options', {}, headers);
+  const optionsResponse = await fixture.sendFromPage<PasskeyChallenge>('passkeys.options', {}, headers);
   const response = authenticator.create(optionsResponse.body.publicKey);
-  const addResponse = await at.sendFromPage(
+  const addResponse = await fixture.sendFromPage(
     'passkeys.add',
     { ticket: optionsResponse.body.ticket, name: 'Key', response },
     headers,

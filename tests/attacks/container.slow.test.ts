@@ -10,7 +10,7 @@ import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
 import type { Session } from '../../contract/sessions.ts';
 import { Scope } from '../../server/kit/scope.ts';
-import { PARTS } from '../engines/slots-user.ts';
+import { COPIED_PATHS } from '../engines/slots-user.ts';
 import { startForeignServer } from '../engines/store-fixtures.ts';
 import { CdpClient } from '../harness/cdp.ts';
 import { buildImage, PRIVILEGE_OPTIONS, runPodman, startPodman, stopContainer } from '../harness/container.ts';
@@ -21,7 +21,7 @@ import { CHECKOUT, type CreatedSession } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 import { ATTACKS, NETWORK_SCRIPT, type Outcome } from './jail-attacks.ts';
 
-const READY_MS = 180_000;
+const READY_TIMEOUT_MS = 180_000;
 const NAME = `berth-test-${process.pid}`;
 const VOLUME = `${NAME}-data`;
 
@@ -35,7 +35,7 @@ const url = `http://127.0.0.1:${port}`;
 const lines: string[] = [];
 let key = '';
 
-const container = start();
+const container = startContainer();
 after(async () => {
   await stopContainer(NAME, container);
   runPodman('volume', 'rm', '--force', VOLUME);
@@ -45,10 +45,10 @@ after(async () => {
     'crun has changed the owner of /dev/null on this machine; run: chown root:root /dev/null',
   );
 });
-await eventually('the container to be ready', isReady, Boolean, READY_MS);
+await eventually('the container to be ready', isReady, Boolean, READY_TIMEOUT_MS);
 await eventually('the key to be printed', () => key !== '');
 
-function start(): ChildProcess {
+function startContainer(): ChildProcess {
   const settings = {
     DATABASE_URL: database.url.reveal(),
     BERTH_LISTEN: `127.0.0.1:${port}`,
@@ -78,8 +78,8 @@ const runInside = (...command: readonly string[]): string => runPodman('exec', '
 
 async function api<Body>(method: string, path: string, body?: object): Promise<Body> {
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
-  const text = body === undefined ? {} : { body: JSON.stringify(body) };
-  const response = await sendRequest<Body>(url + path, { method, headers, ...text });
+  const bodyOption = body === undefined ? {} : { body: JSON.stringify(body) };
+  const response = await sendRequest<Body>(url + path, { method, headers, ...bodyOption });
   assert.ok(response.status < 300, `${path}: ${response.status} ${response.text}`);
   return response.body;
 }
@@ -111,7 +111,7 @@ test('the container has no capabilities, and it has no_new_privs, a seccomp filt
 
 test('a session continues when the server is killed or restarted', async () => {
   const session = await create();
-  const state = 'globalThis.kept';
+  const keptExpression = 'globalThis.kept';
   assert.equal(await markPage(session), 7);
   const restarts = {
     killed: () => runInside('sh', '-c', `kill -KILL $(sed -n 's/.*"pid":\\([0-9]*\\).*/\\1/p' /data/server.json)`),
@@ -124,12 +124,12 @@ test('a session continues when the server is killed or restarted', async () => {
       `a server after it was ${how}`,
       () => lines.filter(line => line.startsWith('Berth listens')).length > startsBefore,
       Boolean,
-      READY_MS,
+      READY_TIMEOUT_MS,
     );
-    await eventually('the container to be ready', isReady, Boolean, READY_MS);
+    await eventually('the container to be ready', isReady, Boolean, READY_TIMEOUT_MS);
     assert.equal((await read(session.id)).status, 'RUNNING', how);
     const client = await CdpClient.connect(session.connectUrl);
-    assert.equal(await client.evaluate(state, await client.attachToPage()), 7, how);
+    assert.equal(await client.evaluate(keptExpression, await client.attachToPage()), 7, how);
     await client.close();
   }
   assert.match(runInside('berth', 'status'), /^service {3}ready/);
@@ -138,7 +138,7 @@ test('a session continues when the server is killed or restarted', async () => {
 
 test('attacks on the jail fail in the container', async t => {
   const checkout = join(folder, 'checkout');
-  for (const part of PARTS) cpSync(join(CHECKOUT, part), join(checkout, part), { recursive: true });
+  for (const part of COPIED_PATHS) cpSync(join(CHECKOUT, part), join(checkout, part), { recursive: true });
   chmodSync(checkout, 0o755);
   // Starts many processes first, so that the attacking program gets a high process id. A low id could also be that of a
   // process in the jail.
@@ -154,8 +154,11 @@ test('attacks on the jail fail in the container', async t => {
     '--entrypoint',
     '/usr/bin/tini',
   ];
-  const own = ['unshare', '--net', '--', 'sh', '-c', NETWORK_SCRIPT, 'sh'];
-  const child = startPodman(['run', ...containerOptions, ...PRIVILEGE_OPTIONS, image, '--', ...attackCommand], own);
+  const unshareCommand = ['unshare', '--net', '--', 'sh', '-c', NETWORK_SCRIPT, 'sh'];
+  const child = startPodman(
+    ['run', ...containerOptions, ...PRIVILEGE_OPTIONS, image, '--', ...attackCommand],
+    unshareCommand,
+  );
   assert.ok(child.stdout && child.stderr);
   const [output, said, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
   assert.equal(code, 0, said);

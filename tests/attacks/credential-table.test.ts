@@ -84,7 +84,7 @@ for (const id of OPERATION_IDS.filter(one => ACCEPTED_KINDS[operation(one).crede
         return `${kind}: ${status} ${body.code}`;
       }),
     );
-    const expected = wrongCredentials.map(
+    const expectedResponses = wrongCredentials.map(
       ([kind]) => `${kind}: 401 ${kind === 'none' ? 'missing' : 'invalid'}_credentials`,
     );
     // An operation for programs does not accept a cookie as a credential, so a request with only a cookie counts as a
@@ -92,7 +92,7 @@ for (const id of OPERATION_IDS.filter(one => ACCEPTED_KINDS[operation(one).crede
     const normalizedResponses = responses.map(response =>
       response.replace('cookie: 401 missing', 'cookie: 401 invalid'),
     );
-    assert.deepEqual(normalizedResponses, expected);
+    assert.deepEqual(normalizedResponses, expectedResponses);
   });
 
 test('the table contains every kind of credential that operations accept', () => {

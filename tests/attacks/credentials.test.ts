@@ -35,69 +35,69 @@ async function createCliToken(...options: string[]): Promise<string> {
   return JSON.parse(stdout).token;
 }
 
-const as =
+const sendAs =
   (key: string) =>
   <Body = ErrorBody>(method: string, path: string, body?: object) =>
     server.api<Body>(method, path, { key, ...(body ? { body } : {}) });
-const asOwner = as(owner);
+const sendAsOwner = sendAs(owner);
 
 const timeAfter = (ms: number): string => new Date(server.now().getTime() + ms).toISOString();
 
 async function issueKey(fields: object = {}): Promise<IssuedAgentKey> {
-  const { status, body, text } = await asOwner<IssuedAgentKey>('POST', KEYS, { name: 'test', ...fields });
+  const { status, body, text } = await sendAsOwner<IssuedAgentKey>('POST', KEYS, { name: 'test', ...fields });
   assert.equal(status, 201, text);
   return body;
 }
 
 async function issueToken(fields: object, key = owner): Promise<IssuedToken> {
-  const { status, body, text } = await as(key)<IssuedToken>('POST', TOKENS, { name: 'test', ...fields });
+  const { status, body, text } = await sendAs(key)<IssuedToken>('POST', TOKENS, { name: 'test', ...fields });
   assert.equal(status, 201, text);
   return body;
 }
 
 const readTokenId = async (token: string): Promise<string> =>
-  (await as(token)<Token>('GET', `${TOKENS}/current`)).body.id;
+  (await sendAs(token)<Token>('GET', `${TOKENS}/current`)).body.id;
 
 // ---- tokens -----------------------------------------------------------------------------------------------------------
 
 test('a token without the scope account:tokens cannot list tokens and can revoke only itself', async () => {
-  const otherApplicationId = (await asOwner<Application>('POST', '/v1/applications', { name: 'Other' })).body.id;
+  const otherApplicationId = (await sendAsOwner<Application>('POST', '/v1/applications', { name: 'Other' })).body.id;
   const confinedToken = await issueToken({ scopes: ['applications:read'], applicationIds: [otherApplicationId] });
-  const listResponse = await as(confinedToken.token)('GET', TOKENS);
+  const listResponse = await sendAs(confinedToken.token)('GET', TOKENS);
   assert.equal(listResponse.status, 403, listResponse.text);
   assert.equal(listResponse.body.code, 'permission_denied');
   assert.match(listResponse.body.message, /account:tokens/);
-  const revokeRefusal = await as(confinedToken.token)('DELETE', `${TOKENS}/${await readTokenId(owner)}`);
+  const revokeRefusal = await sendAs(confinedToken.token)('DELETE', `${TOKENS}/${await readTokenId(owner)}`);
   assert.equal(revokeRefusal.status, 403, revokeRefusal.text);
   assert.equal(await readTokenId(owner), await readTokenId(owner));
-  assert.equal((await asOwner('GET', TOKENS)).status, 200);
-  assert.equal((await as(confinedToken.token)('DELETE', `${TOKENS}/${confinedToken.id}`)).status, 204);
-  assert.equal((await as(confinedToken.token)('GET', `${TOKENS}/current`)).status, 401);
+  assert.equal((await sendAsOwner('GET', TOKENS)).status, 200);
+  assert.equal((await sendAs(confinedToken.token)('DELETE', `${TOKENS}/${confinedToken.id}`)).status, 204);
+  assert.equal((await sendAs(confinedToken.token)('GET', `${TOKENS}/current`)).status, 401);
 });
 
 test('a restricted token can list only itself and the tokens that it issued, and can revoke no other tokens', async () => {
   const managerToken = await createCliToken(
     ...['--application', server.applicationId, '--scope', 'applications:read', 'account:tokens'],
   );
-  const made = await issueToken({ scopes: ['applications:read'] }, managerToken);
-  assert.deepEqual(made.applicationIds, [server.applicationId]);
-  const seen = (await as(managerToken)<TokenPage>('GET', TOKENS)).body.data.map(({ id }) => id);
-  assert.deepEqual(seen, [made.id, await readTokenId(managerToken)]);
+  const ownToken = await issueToken({ scopes: ['applications:read'] }, managerToken);
+  assert.deepEqual(ownToken.applicationIds, [server.applicationId]);
+  const listedIds = (await sendAs(managerToken)<TokenPage>('GET', TOKENS)).body.data.map(({ id }) => id);
+  assert.deepEqual(listedIds, [ownToken.id, await readTokenId(managerToken)]);
   const foreignToken = await issueToken({ scopes: ['applications:read'], applicationIds: [server.applicationId] });
-  assert.equal((await as(managerToken)('DELETE', `${TOKENS}/${foreignToken.id}`)).status, 404);
-  assert.equal((await as(managerToken)('DELETE', `${TOKENS}/${await readTokenId(owner)}`)).status, 404);
-  assert.equal((await as(foreignToken.token)('GET', `${TOKENS}/current`)).status, 200);
-  assert.equal((await as(managerToken)('DELETE', `${TOKENS}/${made.id}`)).status, 204);
+  assert.equal((await sendAs(managerToken)('DELETE', `${TOKENS}/${foreignToken.id}`)).status, 404);
+  assert.equal((await sendAs(managerToken)('DELETE', `${TOKENS}/${await readTokenId(owner)}`)).status, 404);
+  assert.equal((await sendAs(foreignToken.token)('GET', `${TOKENS}/current`)).status, 200);
+  assert.equal((await sendAs(managerToken)('DELETE', `${TOKENS}/${ownToken.id}`)).status, 204);
 });
 
 test('a restricted token cannot issue a token with fewer restrictions or a longer lifetime', async () => {
-  const end = timeAfter(HOUR_MS);
+  const expiresAt = timeAfter(HOUR_MS);
   const restrictedToken = await createCliToken(
-    ...['--scope', 'applications:read', 'account:tokens', '--expires', end],
+    ...['--scope', 'applications:read', 'account:tokens', '--expires', expiresAt],
     ...['--cidr', '127.0.0.0/8', '203.0.113.0/24'],
   );
   const issue = (fields: object) =>
-    as(restrictedToken)<IssuedToken & ErrorBody>('POST', TOKENS, {
+    sendAs(restrictedToken)<IssuedToken & ErrorBody>('POST', TOKENS, {
       name: 'x',
       scopes: ['applications:read'],
       ...fields,
@@ -105,7 +105,7 @@ test('a restricted token cannot issue a token with fewer restrictions or a longe
   const plainResponse = await issue({});
   assert.equal(plainResponse.status, 201, plainResponse.text);
   assert.deepEqual(plainResponse.body.cidrAllow, ['127.0.0.0/8', '203.0.113.0/24']);
-  assert.equal(plainResponse.body.expiresAt, end);
+  assert.equal(plainResponse.body.expiresAt, expiresAt);
   const narrowerKeyResponse = await issue({ cidrAllow: ['203.0.113.128/25'], expiresAt: timeAfter(HOUR_MS / 2) });
   assert.equal(narrowerKeyResponse.status, 201, narrowerKeyResponse.text);
   assert.deepEqual(narrowerKeyResponse.body.cidrAllow, ['203.0.113.128/25']);
@@ -127,18 +127,18 @@ test('a restricted token cannot issue a token with fewer restrictions or a longe
 // ---- rotation -----------------------------------------------------------------------------------------------------------
 
 test('a rotated or expired key cannot be rotated, and the error explains what to do', async () => {
-  const rotate = (id: string) => asOwner<IssuedAgentKey & ErrorBody>('POST', `${KEYS}/${id}/rotate`, {});
-  const old = await issueKey();
-  const rotateResponse = await rotate(old.id);
+  const rotate = (id: string) => sendAsOwner<IssuedAgentKey & ErrorBody>('POST', `${KEYS}/${id}/rotate`, {});
+  const oldKey = await issueKey();
+  const rotateResponse = await rotate(oldKey.id);
   assert.equal(rotateResponse.status, 201, rotateResponse.text);
   assert.equal(rotateResponse.body.expiresAt, undefined);
-  const rotateRefusal = await rotate(old.id);
+  const rotateRefusal = await rotate(oldKey.id);
   assert.equal(rotateRefusal.status, 409, rotateRefusal.text);
   assert.equal(rotateRefusal.body.code, 'key_not_rotatable');
   assert.match(rotateRefusal.body.message, new RegExp(`${rotateResponse.body.id}`));
-  const expired = await issueKey({ expiresAt: timeAfter(MINUTE_MS) });
+  const expiredKey = await issueKey({ expiresAt: timeAfter(MINUTE_MS) });
   await server.advance(MINUTE_MS + 1000);
-  const expiredKeyRefusal = await rotate(expired.id);
+  const expiredKeyRefusal = await rotate(expiredKey.id);
   assert.equal(expiredKeyRefusal.status, 409, expiredKeyRefusal.text);
   assert.equal(expiredKeyRefusal.body.code, 'key_not_rotatable');
   assert.match(expiredKeyRefusal.body.message, /Issue a new key/);
@@ -146,9 +146,9 @@ test('a rotated or expired key cannot be rotated, and the error explains what to
 
 test('only one of several concurrent rotations succeeds, and the others create no keys', async () => {
   const { id } = await issueKey({ name: 'twice' });
-  const outcomes = await Promise.all([1, 2, 3].map(() => asOwner('POST', `${KEYS}/${id}/rotate`, {})));
-  assert.deepEqual(outcomes.map(({ status }) => status).sort(), [201, 409, 409]);
-  const { body } = await asOwner<{ data: { name: string; status: string }[] }>('GET', `${KEYS}?limit=100`);
+  const responses = await Promise.all([1, 2, 3].map(() => sendAsOwner('POST', `${KEYS}/${id}/rotate`, {})));
+  assert.deepEqual(responses.map(({ status }) => status).sort(), [201, 409, 409]);
+  const { body } = await sendAsOwner<{ data: { name: string; status: string }[] }>('GET', `${KEYS}?limit=100`);
   assert.equal(body.data.filter(({ name }) => name === 'twice').length, 2);
 });
 
@@ -170,7 +170,7 @@ const bareUrl = (session: CreatedSession): string => session.connectUrl.replace(
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 
 async function readDebugUrls(session: Session, key: string): Promise<DebugUrls & { wsUrl: string }> {
-  const { status, body, text } = await as(key)<DebugUrls>('GET', `${SESSIONS}/${session.id}/debug`);
+  const { status, body, text } = await sendAs(key)<DebugUrls>('GET', `${SESSIONS}/${session.id}/debug`);
   assert.equal(status, 200, text);
   assert.ok(body.wsUrl);
   return { ...body, wsUrl: body.wsUrl };
@@ -207,14 +207,14 @@ async function assertClosed({ session, debuggerUrl, ...open }: OpenConnections):
 }
 
 const endings: Readonly<Record<string, (key: IssuedAgentKey) => Promise<void>>> = {
-  'is revoked': async ({ id }) => assert.equal((await asOwner('DELETE', `${KEYS}/${id}`)).status, 204),
+  'is revoked': async ({ id }) => assert.equal((await sendAsOwner('DELETE', `${KEYS}/${id}`)).status, 204),
   'is revoked at the command line': async ({ id }) => {
     const { code, stderr } = await server.operate('keys', 'revoke', id, '--application', server.applicationId);
     assert.equal(code, 0, stderr);
   },
   'reaches an expiry time that was set later': async ({ id }) => {
     const headers = { 'if-match': '*' };
-    const readResponse = await asOwner('GET', `${KEYS}/${id}`);
+    const readResponse = await sendAsOwner('GET', `${KEYS}/${id}`);
     const body = { expiresAt: timeAfter(5000) };
     const changeResponse = await server.api('PATCH', `${KEYS}/${id}`, {
       key: owner,
@@ -225,12 +225,12 @@ const endings: Readonly<Record<string, (key: IssuedAgentKey) => Promise<void>>> 
     await server.advance(6000);
   },
   'reaches the end of the grace period of its rotation': async ({ id }) => {
-    const rotateResponse = await asOwner('POST', `${KEYS}/${id}/rotate`, { graceSeconds: 5 });
+    const rotateResponse = await sendAsOwner('POST', `${KEYS}/${id}/rotate`, { graceSeconds: 5 });
     assert.equal(rotateResponse.status, 201, rotateResponse.text);
     await server.advance(6000);
   },
   'is rotated without a grace period': async ({ id }) => {
-    assert.equal((await asOwner('POST', `${KEYS}/${id}/rotate`, { graceSeconds: 0 })).status, 201);
+    assert.equal((await sendAsOwner('POST', `${KEYS}/${id}/rotate`, { graceSeconds: 0 })).status, 201);
   },
 };
 
@@ -259,7 +259,7 @@ test('a session ends when the key of its last client is revoked', async () => {
   const key = await issueKey();
   const session = await server.createSession({}, key.key);
   const client = await CdpClient.connect(session.connectUrl);
-  await asOwner('DELETE', `${KEYS}/${key.id}`);
+  await sendAsOwner('DELETE', `${KEYS}/${key.id}`);
   await client.waitForClose();
   await server.advance(3000);
   const endedSession = await server.waitUntilEnded(session.id);
@@ -270,7 +270,7 @@ test('open connections of a key that is revoked with closeConnections=false stay
   const key = await issueKey();
   const session = await server.createSession({ keepAlive: true }, key.key);
   const client = await CdpClient.connect(session.connectUrl);
-  assert.equal((await asOwner('DELETE', `${KEYS}/${key.id}?closeConnections=false`)).status, 204);
+  assert.equal((await sendAsOwner('DELETE', `${KEYS}/${key.id}?closeConnections=false`)).status, 204);
   assert.equal((await expectUpgradeRefusal(session.connectUrl)).status, 401);
   await client.send('Browser.getVersion');
   await client.close();

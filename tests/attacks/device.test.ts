@@ -11,7 +11,7 @@ import { APPROVALS, AUTHORIZATIONS, CLIENT_ID, DEVICE_TOKENS, DeviceFixture } fr
 import { claimFreePort } from '../harness/free-port.ts';
 import type { HttpResult } from '../harness/http.ts';
 import { createOwnerToken } from '../harness/limits.ts';
-import { databaseText, machineAddress, registerOtherPerson } from '../harness/other-person.ts';
+import { findMachineAddress, readDatabaseText, registerOtherPerson } from '../harness/other-person.ts';
 import { PageInSession, settingsForOwnPages } from '../harness/page-in-session.ts';
 import { startServer } from '../harness/server.ts';
 
@@ -28,16 +28,16 @@ const server = await startServer({
 const devices = await DeviceFixture.open(server);
 const token = await createOwnerToken(server);
 
-const INTERVAL_MS = 5_000;
-const WINDOW_MS = 600_000;
-const ATTEMPTS = 50;
+const POLL_INTERVAL_MS = 5_000;
+const GUESS_WINDOW_MS = 600_000;
+const ATTEMPT_COUNT = 50;
 
 const requestStatus = async (key: string): Promise<number> =>
   (await server.api('GET', '/v1/applications', { key })).status;
 const outcomeOf = ({ status, body }: HttpResult<{ code?: string } | ErrorBody>): string => `${status} ${body.code}`;
 
 /** The header with which a reverse proxy reports the address of the caller. */
-const from = (ip: string) => ({ 'x-forwarded-for': ip });
+const forwardedFrom = (ip: string) => ({ 'x-forwarded-for': ip });
 
 // ---- one token ------------------------------------------------------------------------------------------------------
 
@@ -45,7 +45,7 @@ test('only one of fifty concurrent token requests gets the token, and the others
   const startedDevice = await devices.start({ device_name: 'fifty' });
   await devices.approve(startedDevice);
   const responses = await Promise.all(
-    Array.from({ length: ATTEMPTS }, () => devices.collect<Partial<CollectedToken & OAuthError>>(startedDevice)),
+    Array.from({ length: ATTEMPT_COUNT }, () => devices.collect<Partial<CollectedToken & OAuthError>>(startedDevice)),
   );
   const tokens = responses.flatMap(({ body }) => body.access_token ?? []);
   assert.equal(tokens.length, 1);
@@ -58,11 +58,11 @@ test('only one of fifty concurrent token requests gets the token, and the others
 test('sending a device code again revokes the token that was issued for it', async () => {
   const startedDevice = await devices.start();
   await devices.approve(startedDevice);
-  const { access_token: issued } = await devices.collectToken(startedDevice);
-  assert.equal(await requestStatus(issued), 200);
-  await server.advance(INTERVAL_MS);
+  const { access_token: issuedToken } = await devices.collectToken(startedDevice);
+  assert.equal(await requestStatus(issuedToken), 200);
+  await server.advance(POLL_INTERVAL_MS);
   assert.equal(outcomeOf(await devices.collect(startedDevice)), '400 invalid_grant');
-  assert.equal(await requestStatus(issued), 401);
+  assert.equal(await requestStatus(issuedToken), 401);
   assert.equal(outcomeOf(await devices.collect(startedDevice)), '400 invalid_grant');
 });
 
@@ -71,7 +71,7 @@ test('a program whose device code was stolen gets an error, and the token of the
   await devices.approve(startedDevice);
   const stolenToken = await devices.collectToken(startedDevice);
   assert.equal(outcomeOf(await devices.collect(startedDevice)), '400 slow_down');
-  await server.advance(2 * INTERVAL_MS);
+  await server.advance(2 * POLL_INTERVAL_MS);
   assert.equal(outcomeOf(await devices.collect(startedDevice)), '400 invalid_grant');
   assert.equal(await requestStatus(stolenToken.access_token), 401);
 });
@@ -88,10 +88,10 @@ test('a stolen device code is refused without the verifier or with another clien
     { code_verifier: verifier, client_id: 'other' },
   ])
     assert.equal(outcomeOf(await devices.collect(startedDevice, fields)), '400 invalid_grant', JSON.stringify(fields));
-  const { access_token: issued } = await devices.collectToken(startedDevice, { code_verifier: verifier });
-  await server.advance(INTERVAL_MS);
+  const { access_token: issuedToken } = await devices.collectToken(startedDevice, { code_verifier: verifier });
+  await server.advance(POLL_INTERVAL_MS);
   assert.equal(outcomeOf(await devices.collect(startedDevice)), '400 invalid_grant');
-  assert.equal(await requestStatus(issued), 200, 'a replay without the verifier must not end the token');
+  assert.equal(await requestStatus(issuedToken), 200, 'a replay without the verifier must not end the token');
 });
 
 test('developer tokens and device codes are refused by operations that require other credentials', async () => {
@@ -130,17 +130,17 @@ test("a device code cannot read another authorization's state", async () => {
 test('only the person who first looked up a user code can read its authorization again or decide on it', async () => {
   const stranger = await registerOtherPerson(server, 'stranger@example.com');
   const startedDevice = await devices.start();
-  const unread = await devices.decide<ErrorBody>(
+  const unreadRefusal = await devices.decide<ErrorBody>(
     await devices.signInOwner(),
     startedDevice.user_code,
     devices.approval,
   );
-  assert.equal(outcomeOf(unread), '404 not_found', 'only a person who has read the request can decide');
+  assert.equal(outcomeOf(unreadRefusal), '404 not_found', 'only a person who has read the request can decide');
   assert.equal((await devices.read(devices.owner, startedDevice.user_code)).status, 200);
   const unknownResponse = await stranger.get<ErrorBody>(`${AUTHORIZATIONS}?user_code=BBBB-BBBB`);
   const readResponse = await stranger.get<ErrorBody>(`${AUTHORIZATIONS}?user_code=${startedDevice.user_code}`);
-  const denied = await devices.decide<ErrorBody>(stranger, startedDevice.user_code, { decision: 'deny' });
-  for (const response of [readResponse, denied]) {
+  const denyRefusal = await devices.decide<ErrorBody>(stranger, startedDevice.user_code, { decision: 'deny' });
+  for (const response of [readResponse, denyRefusal]) {
     assert.equal(outcomeOf(response), '404 not_found');
     assert.equal(response.body.message, unknownResponse.body.message);
   }
@@ -153,8 +153,8 @@ test('a person who is not a developer of an application cannot grant access to i
   const startedDevice = await devices.start();
   const readResponse = await devices.read(viewer, startedDevice.user_code);
   assert.deepEqual(readResponse.body.applications, []);
-  const own = await devices.decide<ErrorBody>(viewer, startedDevice.user_code, devices.approval);
-  assert.equal(outcomeOf(own), '403 permission_denied');
+  const ownRefusal = await devices.decide<ErrorBody>(viewer, startedDevice.user_code, devices.approval);
+  assert.equal(outcomeOf(ownRefusal), '403 permission_denied');
   const foreignIds = ['01a1fa50-5319-7450-a6b3-c787ada50631'];
   const otherResponse = await devices.decide<ErrorBody>(viewer, startedDevice.user_code, {
     ...devices.approval,
@@ -190,7 +190,7 @@ test('an approval cannot grant more than was requested', async () => {
 });
 
 test('only one of several concurrent decisions about an authorization takes effect', async () => {
-  await server.advance(WINDOW_MS); // From now on, the wrong codes that other tests entered no longer count.
+  await server.advance(GUESS_WINDOW_MS); // From now on, the wrong codes that other tests entered no longer count.
   const startedDevice = await devices.start();
   await devices.read(await devices.signInOwner(), startedDevice.user_code);
   const responses = await Promise.all(
@@ -227,14 +227,14 @@ test('a page of another site can neither claim nor approve an authorization', as
 });
 
 test('an approval is refused if the trusted proxy reports an address of this machine as the caller', async () => {
-  const own = machineAddress() ?? assert.fail('this machine has no address but loopback');
+  const ownAddress = findMachineAddress() ?? assert.fail('this machine has no address but loopback');
   const startedDevice = await devices.start();
   const person = await devices.signInOwner();
   await devices.read(person, startedDevice.user_code);
   const body = { userCode: startedDevice.user_code, ...devices.approval };
-  const refusal = await person.send<ErrorBody>('POST', APPROVALS, body, from(own));
+  const refusal = await person.send<ErrorBody>('POST', APPROVALS, body, forwardedFrom(ownAddress));
   assert.equal(outcomeOf(refusal), '403 address_not_allowed');
-  assert.equal((await person.send('POST', APPROVALS, body, from('203.0.113.9'))).status, 200);
+  assert.equal((await person.send('POST', APPROVALS, body, forwardedFrom('203.0.113.9'))).status, 200);
 });
 
 test('the browser of a session cannot approve an authorization, even if sessions can reach this service', async () => {
@@ -256,13 +256,13 @@ test('after ten wrong codes within ten minutes, a person or an address is refuse
   const guesser = await registerOtherPerson(server, 'guesser@example.com');
   const startedDevice = await devices.start();
   const guess = (code: string, ip: string) =>
-    guesser.send<ErrorBody>('GET', `${AUTHORIZATIONS}?user_code=${code}`, undefined, from(ip));
+    guesser.send<ErrorBody>('GET', `${AUTHORIZATIONS}?user_code=${code}`, undefined, forwardedFrom(ip));
   const responses = await Promise.all(
-    Array.from({ length: ATTEMPTS }, (_, index) => guess(`BBBB-BBB${index}`, `198.51.100.${index}`)),
+    Array.from({ length: ATTEMPT_COUNT }, (_, index) => guess(`BBBB-BBB${index}`, `198.51.100.${index}`)),
   );
-  const codes = responses.map(outcomeOf);
-  assert.equal(codes.filter(code => code === '404 not_found').length, 10);
-  assert.equal(codes.filter(code => code === '429 rate_limited').length, ATTEMPTS - 10);
+  const outcomes = responses.map(outcomeOf);
+  assert.equal(outcomes.filter(code => code === '404 not_found').length, 10);
+  assert.equal(outcomes.filter(code => code === '429 rate_limited').length, ATTEMPT_COUNT - 10);
   assert.equal(
     outcomeOf(await guess(startedDevice.user_code, '198.51.100.99')),
     '429 rate_limited',
@@ -273,13 +273,15 @@ test('after ten wrong codes within ten minutes, a person or an address is refuse
   const otherPerson = await registerOtherPerson(server, 'other@example.com');
   const ip = '198.51.100.200';
   for (let attempt = 0; attempt < 10; attempt += 1)
-    await otherPerson.send('POST', APPROVALS, { userCode: 'BBBB-BBBB', decision: 'deny' }, from(ip));
-  const third = await registerOtherPerson(server, 'third@example.com');
-  const read = (from: object) =>
-    third.send<ErrorBody>('GET', `${AUTHORIZATIONS}?user_code=${startedDevice.user_code}`, undefined, { ...from });
-  assert.equal(outcomeOf(await read(from(ip))), '429 rate_limited');
-  assert.equal((await read(from('198.51.100.201'))).status, 200);
-  await server.advance(WINDOW_MS);
+    await otherPerson.send('POST', APPROVALS, { userCode: 'BBBB-BBBB', decision: 'deny' }, forwardedFrom(ip));
+  const thirdPerson = await registerOtherPerson(server, 'third@example.com');
+  const read = (headers: object) =>
+    thirdPerson.send<ErrorBody>('GET', `${AUTHORIZATIONS}?user_code=${startedDevice.user_code}`, undefined, {
+      ...headers,
+    });
+  assert.equal(outcomeOf(await read(forwardedFrom(ip))), '429 rate_limited');
+  assert.equal((await read(forwardedFrom('198.51.100.201'))).status, 200);
+  await server.advance(GUESS_WINDOW_MS);
   assert.equal((await guess('BBBB-BBBB', '198.51.100.99')).status, 404);
 });
 
@@ -292,9 +294,13 @@ test('correct codes do not count towards the limit of wrong codes', async () => 
 
 test('the number of authorizations that an address can start is limited', async () => {
   const ip = '198.51.100.77';
-  const begin = () =>
-    devices.sendWithoutCredential<StartedDevice & OAuthError>(AUTHORIZATIONS, { client_id: CLIENT_ID }, from(ip));
-  const responses = await Promise.all(Array.from({ length: ATTEMPTS }, begin));
+  const startAuthorization = () =>
+    devices.sendWithoutCredential<StartedDevice & OAuthError>(
+      AUTHORIZATIONS,
+      { client_id: CLIENT_ID },
+      forwardedFrom(ip),
+    );
+  const responses = await Promise.all(Array.from({ length: ATTEMPT_COUNT }, startAuthorization));
   assert.equal(responses.filter(({ status }) => status === 201).length, 30);
   const refusal = responses.find(({ status }) => status === 429);
   assert.deepEqual([refusal?.body.code, refusal?.body.error], ['rate_limited', 'temporarily_unavailable']);
@@ -305,10 +311,10 @@ test('the number of authorizations that an address can start is limited', async 
 test('no code and no token is stored or logged in clear text', async () => {
   const startedDevice = await devices.start();
   await devices.approve(startedDevice);
-  const { access_token: issued } = await devices.collectToken(startedDevice);
+  const { access_token: issuedToken } = await devices.collectToken(startedDevice);
   const code = startedDevice.user_code.replace('-', '');
-  const dump = await databaseText(server, ['device_authorizations', 'tokens', 'audit_entries', 'idempotency']);
-  for (const secret of [startedDevice.device_code, issued, code, startedDevice.user_code]) {
+  const dump = await readDatabaseText(server, ['device_authorizations', 'tokens', 'audit_entries', 'idempotency']);
+  for (const secret of [startedDevice.device_code, issuedToken, code, startedDevice.user_code]) {
     assert.ok(!dump.includes(secret), 'a secret is in the database');
     assert.ok(!server.log().some(line => line.includes(secret)), 'a secret is in the log');
   }
@@ -333,9 +339,9 @@ test('text direction marks and line breaks are removed from the device name that
   const startedDevice = await devices.start({ device_name: 'lap\u202etop\u200b\n' });
   const { body } = await devices.read(await devices.signInOwner(), startedDevice.user_code);
   assert.equal(body.deviceName, 'laptop');
-  const blank = await devices.sendWithoutCredential(AUTHORIZATIONS, {
+  const blankNameRefusal = await devices.sendWithoutCredential(AUTHORIZATIONS, {
     client_id: CLIENT_ID,
     device_name: '\u202e\u200b ',
   });
-  assert.equal(outcomeOf(blank), '400 invalid_request');
+  assert.equal(outcomeOf(blankNameRefusal), '400 invalid_request');
 });

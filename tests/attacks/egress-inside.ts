@@ -10,12 +10,19 @@ import { type Egress, openEgress } from '../../server/engines/egress/egress.ts';
 import type { EgressLimits } from '../../server/engines/egress/limits.ts';
 import { type EgressPolicy, egressPolicy } from '../../server/engines/egress/policy.ts';
 import { createResolver } from '../../server/engines/egress/resolve.ts';
-import { thisMachine } from '../../server/engines/egress/this-machine.ts';
+import { createThisMachine } from '../../server/engines/egress/this-machine.ts';
 import { systemClock } from '../../server/kit/clock.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { withTimeout } from '../../server/kit/wait.ts';
 import { openNameServer, PATIENT_TIMEOUTS, type Question } from '../engines/egress-dns.ts';
-import { carriers, FORBIDDEN_4, FORBIDDEN_6, type Spelling, spellings4, spellings6 } from './egress-spellings.ts';
+import {
+  carriersOf,
+  FORBIDDEN_IPV4,
+  FORBIDDEN_IPV6,
+  type Spelling,
+  spellingsOfIpv4,
+  spellingsOfIpv6,
+} from './egress-spellings.ts';
 
 /** The result of one request. */
 export interface Outcome {
@@ -45,17 +52,17 @@ interface OpenedEgress {
 
 type Via = 'connect' | 'http' | 'curl connect' | 'curl http';
 
-const PUBLIC_4 = '93.184.216.34';
-const PUBLIC_6 = '2606:2800:220:1::9';
+const PUBLIC_IPV4 = '93.184.216.34';
+const PUBLIC_IPV6 = '2606:2800:220:1::9';
 const PORT = 80;
 const OWN_PORT = 8080;
 /** The port of another service in this namespace. */
 const OTHER_PORT = 9200;
-const LATE_4 = '93.184.218.1';
-const CARRIERLESS_4 = '93.184.219.1';
-const RESPONSE_MS = 30_000;
-/** Longer than any likely suspension of the test machine, but shorter than `RESPONSE_MS`. */
-const LONG_CONNECT_MS = 25_000;
+const LATE_IPV4 = '93.184.218.1';
+const CARRIERLESS_IPV4 = '93.184.219.1';
+const RESPONSE_TIMEOUT_MS = 30_000;
+/** Longer than any likely suspension of the test machine, but shorter than `RESPONSE_TIMEOUT_MS`. */
+const LONG_CONNECT_TIMEOUT_MS = 25_000;
 
 const ip = (...args: readonly string[]): void =>
   void execFileSync('ip', args, { stdio: ['ignore', 'ignore', 'inherit'] });
@@ -63,12 +70,12 @@ const ip = (...args: readonly string[]): void =>
 function makeAddresses(): void {
   ip('link', 'set', 'lo', 'up');
   const ipv4Addresses = [
-    ...FORBIDDEN_4.map(([address]) => address).filter(address => address !== '127.0.0.1'),
-    PUBLIC_4,
+    ...FORBIDDEN_IPV4.map(([address]) => address).filter(address => address !== '127.0.0.1'),
+    PUBLIC_IPV4,
   ];
   for (const address of ipv4Addresses) ip('addr', 'add', `${address}/32`, 'dev', 'lo');
-  const ipv6Addresses = FORBIDDEN_6.map(([address]) => address).filter(address => address !== '::1');
-  for (const address of [...ipv6Addresses, PUBLIC_6, ...FORBIDDEN_4.flatMap(([four]) => carriers(four))])
+  const ipv6Addresses = FORBIDDEN_IPV6.map(([address]) => address).filter(address => address !== '::1');
+  for (const address of [...ipv6Addresses, PUBLIC_IPV6, ...FORBIDDEN_IPV4.flatMap(([four]) => carriersOf(four))])
     ip('-6', 'addr', 'add', `${address}/128`, 'dev', 'lo', 'nodad');
 }
 
@@ -77,10 +84,10 @@ function makeSilentHost(): void {
   ip('link', 'add', 'wire0', 'type', 'veth', 'peer', 'name', 'wire1');
   ip('addr', 'add', '93.184.217.1/24', 'dev', 'wire0');
   for (const end of ['wire0', 'wire1']) ip('link', 'set', end, 'up');
-  ip('neigh', 'add', SILENT, 'lladdr', '02:00:00:00:00:02', 'dev', 'wire0');
+  ip('neigh', 'add', SILENT_ADDRESS, 'lladdr', '02:00:00:00:00:02', 'dev', 'wire0');
 }
 
-const SILENT = '93.184.217.2';
+const SILENT_ADDRESS = '93.184.217.2';
 
 /** Normalizes an address, so that the actual and the intended address can be compared. */
 function normalizeAddress(text: string): string {
@@ -104,11 +111,11 @@ async function requestRaw(proxyPort: number, via: Via, host: string, port: numbe
   const socket = connect(proxyPort, '127.0.0.1');
   let text = '';
   const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`;
-  const ended = Promise.withResolvers<void>();
+  const closeEvent = Promise.withResolvers<void>();
   socket
     .setEncoding('utf8')
     .on('error', () => {})
-    .on('close', () => ended.resolve());
+    .on('close', () => closeEvent.resolve());
   socket.on('data', part => {
     text += part;
     if (!text.includes('\r\n\r\n') || !text.startsWith('HTTP/1.1 200 Connection Established')) return;
@@ -116,7 +123,9 @@ async function requestRaw(proxyPort: number, via: Via, host: string, port: numbe
     socket.write(get('/'));
   });
   socket.write(via === 'http' ? get(`http://${host}:${port}/`) : `CONNECT ${host}:${port} HTTP/1.1\r\nHost: x\r\n\r\n`);
-  await withTimeout(RESPONSE_MS, `an answer about ${host}`, () => ended.promise).finally(() => socket.destroy());
+  await withTimeout(RESPONSE_TIMEOUT_MS, `an answer about ${host}`, () => closeEvent.promise).finally(() =>
+    socket.destroy(),
+  );
   return parseOutcome(text);
 }
 
@@ -134,7 +143,7 @@ function requestByCurl(proxyPort: number, via: Via, host: string, port: number):
     '--proxy',
     `http://127.0.0.1:${proxyPort}`,
   ];
-  return withTimeout(RESPONSE_MS, `curl to ask for ${host}`, async () => {
+  return withTimeout(RESPONSE_TIMEOUT_MS, `curl to ask for ${host}`, async () => {
     const { promise, resolve } = Promise.withResolvers<string>();
     execFile('curl', [...args, ...how, `http://${host}:${port}/`], (_error, stdout) => resolve(stdout));
     return parseOutcome((await promise).replace(/^HTTP\/1.1 200 Connection Established\r\n\r\n/, ''));
@@ -150,19 +159,24 @@ function parseOutcome(text: string): Outcome {
 const addressesByName: Record<string, string> = {};
 
 function collectSpellings(): Spelling[] {
-  const ipv4Spellings = FORBIDDEN_4.flatMap(([address, rule], index) => {
+  const ipv4Spellings = FORBIDDEN_IPV4.flatMap(([address, rule], index) => {
     addressesByName[`static-${index}.test`] = address;
-    const ownSpellings = [...spellings4(address), `static-${index}.test`, `STATIC-${index}.test.`, `dns-${index}.test`];
-    const carrierSpellings = carriers(address).map(carrier => ({
+    const ownSpellings = [
+      ...spellingsOfIpv4(address),
+      `static-${index}.test`,
+      `STATIC-${index}.test.`,
+      `dns-${index}.test`,
+    ];
+    const carrierSpellings = carriersOf(address).map(carrier => ({
       host: `[${carrier}]`,
       reachedAddress: normalizeAddress(carrier),
       rule,
     }));
     return [...ownSpellings.map(host => ({ host, reachedAddress: address, rule })), ...carrierSpellings];
   });
-  const ipv6Spellings = FORBIDDEN_6.flatMap(([address, rule], index) => {
+  const ipv6Spellings = FORBIDDEN_IPV6.flatMap(([address, rule], index) => {
     addressesByName[`static6-${index}.test`] = address;
-    const hosts = [...spellings6(address), `static6-${index}.test`, `dns6-${index}.test`];
+    const hosts = [...spellingsOfIpv6(address), `static6-${index}.test`, `dns6-${index}.test`];
     return hosts.map(host => ({ host, reachedAddress: address, rule }));
   });
   const zeroSpellings = ['0', '0.0.0.0', '0x0', '00', '[::ffff:0.0.0.0]'].map(host => ({
@@ -189,19 +203,19 @@ function collectSpellings(): Spelling[] {
  * and private addresses.
  */
 function answer({ name, type, time }: Question) {
-  const four = (...addresses: string[]) => ({ addresses: type === 'A' ? addresses : [] });
+  const ipv4Answer = (...addresses: string[]) => ({ addresses: type === 'A' ? addresses : [] });
   const [, family, index] = /^dns(6?)-(\d+)\.test$/.exec(name) ?? [];
   if (index !== undefined) {
-    const address = (family === '6' ? FORBIDDEN_6 : FORBIDDEN_4)[Number(index)]?.[0] ?? '';
+    const address = (family === '6' ? FORBIDDEN_IPV6 : FORBIDDEN_IPV4)[Number(index)]?.[0] ?? '';
     return { addresses: (type === 'AAAA') === (family === '6') ? [address] : [] };
   }
-  if (name === 'turning.test') return four(time === 1 ? PUBLIC_4 : '10.9.9.9');
-  if (name === 'mixed.test') return four(PUBLIC_4, '10.9.9.9');
-  if (name === 'mixed6.test') return { addresses: type === 'A' ? [PUBLIC_4] : ['fd00::9'] };
+  if (name === 'turning.test') return ipv4Answer(time === 1 ? PUBLIC_IPV4 : '10.9.9.9');
+  if (name === 'mixed.test') return ipv4Answer(PUBLIC_IPV4, '10.9.9.9');
+  if (name === 'mixed6.test') return { addresses: type === 'A' ? [PUBLIC_IPV4] : ['fd00::9'] };
   if (name === 'mapped.test') return { addresses: type === 'A' ? [] : ['::ffff:10.9.9.9'] };
-  if (name === 'public.test') return { addresses: type === 'A' ? [PUBLIC_4] : [PUBLIC_6] };
-  if (name === 'slow.test') return four(SILENT, PUBLIC_4);
-  if (name === 'silent.test') return four(SILENT);
+  if (name === 'public.test') return { addresses: type === 'A' ? [PUBLIC_IPV4] : [PUBLIC_IPV6] };
+  if (name === 'slow.test') return ipv4Answer(SILENT_ADDRESS, PUBLIC_IPV4);
+  if (name === 'silent.test') return ipv4Answer(SILENT_ADDRESS);
   return { addresses: [] };
 }
 
@@ -210,7 +224,7 @@ const allRanges = (port?: number): { address: string; prefix: number; family: 4 
   { address: '::', prefix: 0, family: 6, ...(port ? { port } : {}) },
 ];
 
-const realMachine = thisMachine({ listeners: [{ host: '0.0.0.0', port: OWN_PORT }], clock: systemClock });
+const realMachine = createThisMachine({ listeners: [{ host: '0.0.0.0', port: OWN_PORT }], clock: systemClock });
 /**
  * In the namespace, all outside addresses belong to interfaces of this machine. With this override, the policy treats
  * none of them as addresses of the machine itself.
@@ -223,7 +237,7 @@ async function main(): Promise<Report> {
   makeAddresses();
   makeSilentHost();
   await Promise.all([startCountingServer(PORT), startCountingServer(OWN_PORT), startCountingServer(OTHER_PORT)]);
-  const list = collectSpellings();
+  const spellings = collectSpellings();
   await using server = await openNameServer(answer);
   const resolve = createResolver({
     hosts: new Map(Object.entries(addressesByName)),
@@ -250,14 +264,14 @@ async function main(): Promise<Report> {
   };
   // Long timeouts, because a suspended machine must not look like a silent host. Only the tests of these timeouts use
   // short ones.
-  const longTimeoutEgress = await open({ connectMs: LONG_CONNECT_MS, nextAddressMs: LONG_CONNECT_MS });
-  const longConnectEgress = await open({ connectMs: LONG_CONNECT_MS });
+  const longTimeoutEgress = await open({ connectMs: LONG_CONNECT_TIMEOUT_MS, nextAddressMs: LONG_CONNECT_TIMEOUT_MS });
+  const longConnectEgress = await open({ connectMs: LONG_CONNECT_TIMEOUT_MS });
   const shortConnectEgress = await open({ connectMs: 600 });
   const { egress, proxyPort } = longTimeoutEgress;
   const attempts: Attempt[] = [];
-  for (const spelling of list)
+  for (const spelling of spellings)
     for (const via of ['connect', 'http'] as const) attempts.push(await attack(egress, proxyPort, spelling, via));
-  const metadataSpellings = list.filter(
+  const metadataSpellings = spellings.filter(
     ({ reachedAddress, host }) => reachedAddress === '169.254.169.254' && !host.includes('%'),
   );
   for (const spelling of metadataSpellings)
@@ -280,7 +294,7 @@ async function runScenes(
   longTimeoutEgress: OpenedEgress,
   longConnectEgress: OpenedEgress,
   shortConnectEgress: OpenedEgress,
-  asked: (name: string) => number,
+  queryCount: (name: string) => number,
 ): Promise<Report['scenes']> {
   const scenes: Record<string, unknown> = {};
   const { egress, proxyPort } = longTimeoutEgress;
@@ -298,15 +312,15 @@ async function runScenes(
   egress.replacePolicy(defaultPolicy);
   scenes['turning, first'] = {
     ...(await requestRaw(proxyPort, 'connect', 'turning.test', PORT)),
-    asked: asked('turning.test'),
+    asked: queryCount('turning.test'),
   };
   scenes['turning, second'] = {
     ...(await requestRaw(proxyPort, 'http', 'turning.test', PORT)),
-    asked: asked('turning.test'),
+    asked: queryCount('turning.test'),
   };
   scenes['turning, third'] = {
     ...(await requestRaw(proxyPort, 'connect', 'turning.test', PORT)),
-    asked: asked('turning.test'),
+    asked: queryCount('turning.test'),
   };
   await runScene('public', defaultPolicy, 'public.test');
   for (const name of ['mixed.test', 'mixed6.test', 'mapped.test']) {
@@ -319,7 +333,7 @@ async function runScenes(
     '0.0.0.0',
     '127.5.5.5',
     '10.9.9.9',
-    PUBLIC_4,
+    PUBLIC_IPV4,
     '[64:ff9b::a09:909]',
     'localhost',
   ]) {
@@ -343,28 +357,34 @@ async function runMachineScenes(
 ) {
   const policyAllowing = (allow: Parameters<typeof egressPolicy>[0]['allow']): EgressPolicy =>
     egressPolicy({ allow, machine: realMachine });
-  for (const host of [PUBLIC_4, `[${PUBLIC_6}]`, `[::ffff:${PUBLIC_4}]`, '[64:ff9b::5db8:d822]', 'public.test']) {
+  for (const host of [
+    PUBLIC_IPV4,
+    `[${PUBLIC_IPV6}]`,
+    `[::ffff:${PUBLIC_IPV4}]`,
+    '[64:ff9b::5db8:d822]',
+    'public.test',
+  ]) {
     await runScene(`machine ${host} shut`, policyAllowing([]), host, OTHER_PORT);
     await runScene(`machine ${host} opened by range`, policyAllowing(allRanges()), host, OTHER_PORT);
   }
   await runScene('machine loopback opened by range', policyAllowing(allRanges()), '127.0.0.1', OTHER_PORT);
-  const exactRange = [{ address: PUBLIC_4, prefix: 32, family: 4, port: OTHER_PORT }] as const;
-  await runScene('machine opened exactly', policyAllowing(exactRange), PUBLIC_4, OTHER_PORT);
+  const exactRange = [{ address: PUBLIC_IPV4, prefix: 32, family: 4, port: OTHER_PORT }] as const;
+  await runScene('machine opened exactly', policyAllowing(exactRange), PUBLIC_IPV4, OTHER_PORT);
   await runScene(
     'machine opened at another port',
     policyAllowing([{ ...exactRange[0], port: PORT }]),
-    PUBLIC_4,
+    PUBLIC_IPV4,
     OTHER_PORT,
   );
   const policy = policyAllowing([]);
-  ip('addr', 'add', `${LATE_4}/32`, 'dev', 'lo');
-  await runScene('machine, an address that has just come', policy, LATE_4, OTHER_PORT);
-  ip('addr', 'del', `${LATE_4}/32`, 'dev', 'lo');
+  ip('addr', 'add', `${LATE_IPV4}/32`, 'dev', 'lo');
+  await runScene('machine, an address that has just come', policy, LATE_IPV4, OTHER_PORT);
+  ip('addr', 'del', `${LATE_IPV4}/32`, 'dev', 'lo');
   // An interface without a carrier: lists of running interfaces omit it, but the kernel still answers for its address.
   ip('link', 'add', 'dead0', 'type', 'veth', 'peer', 'name', 'dead1');
-  ip('addr', 'add', `${CARRIERLESS_4}/24`, 'dev', 'dead0');
+  ip('addr', 'add', `${CARRIERLESS_IPV4}/24`, 'dev', 'dead0');
   ip('link', 'set', 'dead0', 'up');
-  await runScene('machine, an interface without a carrier', policy, CARRIERLESS_4, OTHER_PORT);
+  await runScene('machine, an interface without a carrier', policy, CARRIERLESS_IPV4, OTHER_PORT);
 }
 
 const report = await main();

@@ -9,7 +9,7 @@ export interface Spelling {
 }
 
 /** IPv4 addresses that a session must not reach. `0.0.0.0` and `127.0.0.1` belong to every machine. */
-export const FORBIDDEN_4: ReadonlyArray<readonly [address: string, rule: string]> = [
+export const FORBIDDEN_IPV4: ReadonlyArray<readonly [address: string, rule: string]> = [
   ['169.254.169.254', 'metadata'],
   ['10.9.9.9', 'private'],
   ['172.16.5.5', 'private'],
@@ -20,7 +20,7 @@ export const FORBIDDEN_4: ReadonlyArray<readonly [address: string, rule: string]
   ['127.0.0.1', 'loopback'],
 ];
 
-export const FORBIDDEN_6: ReadonlyArray<readonly [address: string, rule: string]> = [
+export const FORBIDDEN_IPV6: ReadonlyArray<readonly [address: string, rule: string]> = [
   ['fd00::9', 'unique_local'],
   ['fd00:ec2::254', 'metadata'],
   ['fec0::9', 'site_local'],
@@ -34,27 +34,27 @@ const octetsOf = (address: string): readonly number[] => address.split('.').map(
 const numberOf = (address: string): number => octetsOf(address).reduce((sum, part) => sum * 256 + part, 0);
 const hex = (number: number, digits: number): string => number.toString(16).padStart(digits, '0');
 
-export function groups(address: string): string {
+export function groupsOf(address: string): string {
   const all = hex(numberOf(address), 8);
   return `${Number.parseInt(all.slice(0, 4), 16).toString(16)}:${Number.parseInt(all.slice(4), 16).toString(16)}`;
 }
 
 /** Spellings of the address itself. */
-export function spellings4(address: string): readonly string[] {
-  const parts = octetsOf(address);
-  const [a = 0, b = 0, c = 0, d = 0] = parts;
-  const whole = numberOf(address);
+export function spellingsOfIpv4(address: string): readonly string[] {
+  const octets = octetsOf(address);
+  const [a = 0, b = 0, c = 0, d = 0] = octets;
+  const addressNumber = numberOf(address);
   return [
     address,
     `${address}.`,
-    `${whole}`,
-    `0x${hex(whole, 8)}`,
-    `0X${hex(whole, 8).toUpperCase()}`,
-    `0${whole.toString(8)}`,
-    parts.map(part => `0${part.toString(8)}`).join('.'),
-    parts.map(part => `000${part.toString(8)}`).join('.'),
-    parts.map(part => `0x${part.toString(16)}`).join('.'),
-    parts.map(part => `0x00${part.toString(16)}`).join('.'),
+    `${addressNumber}`,
+    `0x${hex(addressNumber, 8)}`,
+    `0X${hex(addressNumber, 8).toUpperCase()}`,
+    `0${addressNumber.toString(8)}`,
+    octets.map(part => `0${part.toString(8)}`).join('.'),
+    octets.map(part => `000${part.toString(8)}`).join('.'),
+    octets.map(part => `0x${part.toString(16)}`).join('.'),
+    octets.map(part => `0x00${part.toString(16)}`).join('.'),
     `${a}.${b}.${c * 256 + d}`,
     `${a}.${(b * 256 + c) * 256 + d}`,
     `0x${a.toString(16)}.0${b.toString(8)}.${c * 256 + d}`,
@@ -63,15 +63,15 @@ export function spellings4(address: string): readonly string[] {
     encodeURIComponent(address.replace(/\d/g, digit => String.fromCodePoint(0xff10 + Number(digit)))),
     address.replaceAll('.', '%E3%80%82'),
     `[::ffff:${address}]`,
-    `[::FFFF:${groups(address)}]`,
-    `[0:0:0:0:0:ffff:${groups(address)}]`,
+    `[::FFFF:${groupsOf(address)}]`,
+    `[0:0:0:0:0:ffff:${groupsOf(address)}]`,
     `[0000:0000:0000:0000:0000:ffff:${address}]`,
   ];
 }
 
 /** IPv6 addresses that embed the address and lead to it through a gateway. */
-export function carriers(address: string): readonly string[] {
-  const embeddedGroups = groups(address);
+export function carriersOf(address: string): readonly string[] {
+  const embeddedGroups = groupsOf(address);
   const invertedHex = (0xffffffff - numberOf(address)).toString(16).padStart(8, '0');
   return [
     `64:ff9b::${embeddedGroups}`,
@@ -85,7 +85,7 @@ export function carriers(address: string): readonly string[] {
   ];
 }
 
-export function spellings6(address: string): readonly string[] {
+export function spellingsOfIpv6(address: string): readonly string[] {
   const padded = address.replace(/[0-9a-f]+/g, group => group.padStart(4, '0'));
   return [`[${address}]`, `[${address.toUpperCase()}]`, `[${padded}]`];
 }

@@ -17,7 +17,7 @@ import { STAYING_ROUTES } from './exfiltration-routes.ts';
 
 /** The address of a veth interface in the namespace. Nothing is connected to its peer. */
 const ADDRESS = '93.184.216.34';
-const ARRIVE_MS = 4_000;
+const ARRIVAL_TIMEOUT_MS = 4_000;
 const TRIES_MAX = 20;
 const FIRST_PORT = 20_000;
 const HOME_PORT = 8000;
@@ -35,9 +35,9 @@ function makeNetwork(): void {
   ip('addr', 'add', `${ADDRESS}/24`, 'dev', 'wire0');
   for (const end of ['wire0', 'wire1']) ip('link', 'set', end, 'up');
   ip('route', 'add', 'default', 'via', '93.184.216.1', 'dev', 'wire0');
-  const resolv = join(folder, 'resolv.conf');
-  writeFileSync(resolv, 'nameserver 127.0.0.1\n');
-  execFileSync('mount', ['--bind', resolv, '/etc/resolv.conf']);
+  const resolvFile = join(folder, 'resolv.conf');
+  writeFileSync(resolvFile, 'nameserver 127.0.0.1\n');
+  execFileSync('mount', ['--bind', resolvFile, '/etc/resolv.conf']);
 }
 
 async function startReceivers(): Promise<void> {
@@ -63,9 +63,15 @@ async function startChromium(
   name: string,
   ...more: readonly string[]
 ): Promise<{ child: ChildProcess; client: CdpClient }> {
-  const own = ['--headless=new', '--no-sandbox', '--disable-gpu', '--remote-debugging-port=0', '--no-first-run'];
+  const chromiumArgs = [
+    '--headless=new',
+    '--no-sandbox',
+    '--disable-gpu',
+    '--remote-debugging-port=0',
+    '--no-first-run',
+  ];
   const profile = `--user-data-dir=${join(folder, name)}`;
-  const child = spawn(findChromium() ?? 'chromium', [...own, ...more, profile, 'about:blank'], {
+  const child = spawn(findChromium() ?? 'chromium', [...chromiumArgs, ...more, profile, 'about:blank'], {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { PATH: '/usr/bin:/bin', HOME: folder },
   });
@@ -113,16 +119,16 @@ for (let time = 0; time < TRIES_MAX && arrivedNames.size < names.length; time++)
     'all to arrive',
     () => arrivedNames.size,
     size => size === names.length,
-    ARRIVE_MS,
+    ARRIVAL_TIMEOUT_MS,
   ).catch(() => {});
   for (const name of names)
     if (!arrivedNames.has(name))
       await attempt(name === PROXIED_ATTEMPT ? proxiedChromium.client : plainChromium.client, name);
 }
 for (const { child } of [plainChromium, proxiedChromium]) {
-  const gone = once(child, 'exit');
+  const exitEvent = once(child, 'exit');
   child.kill('SIGKILL');
-  await gone;
+  await exitEvent;
 }
 rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
 process.stdout.write(JSON.stringify([...arrivedNames].sort()), () => process.exit());

@@ -1,7 +1,7 @@
 // Ways for a page or a client to send a byte to a host. Each way gets a page and its own host, which detects whether
 // anything arrives.
 
-export interface Way {
+export interface RouteContext {
   /** Sends a command to the page. */
   send(method: string, params?: object): Promise<Readonly<Record<string, unknown>>>;
   /** Sends a command to the browser. */
@@ -14,16 +14,17 @@ export interface Way {
   readonly port: number;
 }
 
-export type Route = (way: Way) => Promise<unknown>;
+export type Route = (way: RouteContext) => Promise<unknown>;
 
-const targetUrl = ({ host, port }: Way, path = '/', scheme = 'http'): string => `${scheme}://${host}:${port}${path}`;
+const targetUrl = ({ host, port }: RouteContext, path = '/', scheme = 'http'): string =>
+  `${scheme}://${host}:${port}${path}`;
 
 const scriptRoute =
-  (source: (way: Way) => string): Route =>
+  (source: (way: RouteContext) => string): Route =>
   way =>
     way.send('Runtime.evaluate', { expression: `{ ${source(way)} }`, userGesture: true, awaitPromise: false });
 
-const elementRoute = (name: string, set: (way: Way) => Readonly<Record<string, string>>): Route =>
+const elementRoute = (name: string, set: (way: RouteContext) => Readonly<Record<string, string>>): Route =>
   scriptRoute(
     way =>
       `const it = document.createElement('${name}'); Object.assign(it, ${JSON.stringify(set(way))}); document.head.append(it)`,
@@ -125,8 +126,8 @@ export const STAYING_ROUTES: Readonly<Record<string, Route>> = {
     href: targetUrl(it, '/', 'https'),
   })),
   'a context without the proxy': async it => {
-    const direct = { proxyServer: 'direct://', proxyBypassList: '*' };
-    const { browserContextId } = await it.sendBrowser('Target.createBrowserContext', direct);
+    const directProxy = { proxyServer: 'direct://', proxyBypassList: '*' };
+    const { browserContextId } = await it.sendBrowser('Target.createBrowserContext', directProxy);
     return it.sendBrowser('Target.createTarget', { url: targetUrl(it), browserContextId });
   },
 };

@@ -17,12 +17,12 @@ import { listEvents } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
 import { uploadRequest } from '../harness/upload.ts';
 import { zip } from '../harness/zip.ts';
-import { LEAVING_ROUTES, type Route, SCRIPTS, STAYING_ROUTES, type Way } from './exfiltration-routes.ts';
+import { LEAVING_ROUTES, type Route, type RouteContext, SCRIPTS, STAYING_ROUTES } from './exfiltration-routes.ts';
 
 const EXTENSION_ATTEMPT = 'an extension';
 /** How long the test waits for bytes that must not arrive, after all other bytes have arrived. */
 const SETTLE_MS = 1_000;
-const OUTSIDE_MS = 300_000;
+const OUTSIDE_TIMEOUT_MS = 300_000;
 
 const names = [...Object.keys(LEAVING_ROUTES), ...Object.keys(STAYING_ROUTES), EXTENSION_ATTEMPT];
 const hostOf = (name: string): string => `x${names.indexOf(name)}.b.test`;
@@ -32,7 +32,7 @@ const nameOf = (host: string): string => names[Number(/^x(\d+)\./.exec(host)?.[1
  * The name of each attempt for which a byte arrived, found by the host name in the request or in the TLS ClientHello.
  */
 const arrivedNames = new Set<string>();
-let datagrams = 0;
+let datagramCount = 0;
 
 const tcp = createServer((socket: Socket) => {
   socket.on('error', () => {});
@@ -45,7 +45,7 @@ await once(tcp, 'listening');
 const address = tcp.address();
 const port = typeof address === 'object' && address ? address.port : 0;
 const udp = createSocket('udp4', () => {
-  datagrams += 1;
+  datagramCount += 1;
 }).bind(port, '127.0.0.1');
 await once(udp, 'listening');
 after(() => {
@@ -96,7 +96,7 @@ async function attempt(client: CdpClient, name: string, route: Route): Promise<v
   const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
   const page = String(sessionId);
   await client.waitForValue('the page to be there', 'document.title', page, title => title === 'Home');
-  const way: Way = {
+  const context: RouteContext = {
     send: (method, params) => client.send(method, params, page),
     sendBrowser: (method, params) => client.send(method, params),
     on: listener =>
@@ -108,23 +108,23 @@ async function attempt(client: CdpClient, name: string, route: Route): Promise<v
     port,
   };
   // The gateway or Chromium may refuse the attempt.
-  await route(way).catch(() => {});
+  await route(context).catch(() => {});
 }
 
 /**
  * Makes all attempts. The client stays connected during the checks, because some attempts end when the client
  * disconnects.
  */
-async function attemptAll(session: CreatedSession, seen: () => Promise<unknown>): Promise<void> {
+async function attemptAll(session: CreatedSession, check: () => Promise<unknown>): Promise<void> {
   const client = await CdpClient.connect(session.connectUrl);
   for (const [name, route] of Object.entries({ ...LEAVING_ROUTES, ...STAYING_ROUTES }))
     await attempt(client, name, route);
-  await seen();
+  await check();
   await new Promise(resolve => setTimeout(resolve, SETTLE_MS));
   await client.close();
 }
 
-const missingFrom = (seen: ReadonlySet<string>): string[] =>
+const missingNames = (seen: ReadonlySet<string>): string[] =>
   [...Object.keys(LEAVING_ROUTES), EXTENSION_ATTEMPT].filter(name => !seen.has(name));
 
 test('with one allowed host name, no byte is delivered to other hosts, and each attempt is recorded', async () => {
@@ -134,18 +134,18 @@ test('with one allowed host name, no byte is delivered to other hosts, and each 
     extensionIds: [uploadResponse.body.id],
     browserSettings: { networkPolicy },
   });
-  const refusedNames = async (): Promise<ReadonlySet<string>> => {
+  const readRefusedNames = async (): Promise<ReadonlySet<string>> => {
     const events = await listEvents(server, session.id, 'network.refused');
     return new Set(events.map(({ detail }) => nameOf(String(detail.hostname))));
   };
   await attemptAll(session, () =>
     eventually(
       'every attempt to be recorded',
-      async () => missingFrom(await refusedNames()),
+      async () => missingNames(await readRefusedNames()),
       left => left.length === 0,
     ),
   );
-  assert.deepEqual([[...arrivedNames], datagrams], [[], 0]);
+  assert.deepEqual([[...arrivedNames], datagramCount], [[], 0]);
   await server.release(session.id);
 });
 
@@ -154,11 +154,11 @@ test('without a networkPolicy, attempts to send data to other hosts succeed, exc
   await attemptAll(session, () =>
     eventually(
       'all attempts to arrive',
-      () => missingFrom(arrivedNames),
+      () => missingNames(arrivedNames),
       left => left.length === 0,
     ),
   );
-  assert.deepEqual([Object.keys(STAYING_ROUTES).filter(name => arrivedNames.has(name)), datagrams], [[], 0]);
+  assert.deepEqual([Object.keys(STAYING_ROUTES).filter(name => arrivedNames.has(name)), datagramCount], [[], 0]);
   await server.release(session.id);
 });
 
@@ -166,6 +166,6 @@ test('attempts to reach other hosts that a jail blocks succeed if Chromium runs 
   const outsideFile = fileURLToPath(new URL('exfiltration-outside.ts', import.meta.url));
   const user = process.getuid?.() === 0 ? [] : ['--user', '--map-root-user'];
   const args = [...user, '--net', '--mount', '--pid', '--fork', '--kill-child', '--', process.execPath, outsideFile];
-  const { stdout } = await promisify(execFile)('unshare', args, { timeout: OUTSIDE_MS, killSignal: 'SIGKILL' });
+  const { stdout } = await promisify(execFile)('unshare', args, { timeout: OUTSIDE_TIMEOUT_MS, killSignal: 'SIGKILL' });
   assert.deepEqual(JSON.parse(stdout), Object.keys(STAYING_ROUTES).sort());
 });

@@ -18,7 +18,7 @@ const EXTENSIONS = '/v1/browsers/extensions';
 const SESSIONS = '/v1/browsers/sessions';
 
 const pages = await openPages();
-const secret = await openPages({ '/': 'secret' }); // On loopback, which sessions may not reach.
+const secretPages = await openPages({ '/': 'secret' }); // On loopback, which sessions may not reach.
 const server = await startServer({ pages });
 
 async function uploadExtension(bytes: Buffer, key = server.key): Promise<Extension> {
@@ -32,7 +32,7 @@ const spy = await uploadExtension(
 );
 const otherExtension = await uploadExtension(messagingExtension('other'));
 const session = await server.createSession({ extensionIds: [spy.id], keepAlive: true });
-const neighbour = await server.createSession({ extensionIds: [otherExtension.id], keepAlive: true });
+const neighbourSession = await server.createSession({ extensionIds: [otherExtension.id], keepAlive: true });
 const client = await CdpClient.connect(session.connectUrl);
 const page = await client.attachToPage();
 await client.send('Page.navigate', { url: pages.a }, page);
@@ -116,12 +116,12 @@ test('zip bombs are refused, and those that declare a large size are refused bef
 });
 
 test('a client cannot load another folder as an extension, in any spelling of the path', async () => {
-  const [own] = await listExtensions(client);
-  assert.ok(own);
-  const neighbourClient = await CdpClient.connect(neighbour.connectUrl);
-  const [foreign] = await listExtensions(neighbourClient);
-  assert.ok(foreign);
-  assert.notEqual(foreign.path, own.path);
+  const [ownExtension] = await listExtensions(client);
+  assert.ok(ownExtension);
+  const neighbourClient = await CdpClient.connect(neighbourSession.connectUrl);
+  const [foreignExtension] = await listExtensions(neighbourClient);
+  assert.ok(foreignExtension);
+  assert.notEqual(foreignExtension.path, ownExtension.path);
   const paths = [
     '/',
     '/session',
@@ -130,16 +130,16 @@ test('a client cannot load another folder as an extension, in any spelling of th
     '/tmp/.uploads',
     '/etc',
     server.dataDir,
-    join(server.dataDir, 'sessions', neighbour.id, 'box'),
-    foreign.path,
-    foreign.path.replace('/session/', `${server.dataDir}/sessions/${neighbour.id}/box/`),
+    join(server.dataDir, 'sessions', neighbourSession.id, 'box'),
+    foreignExtension.path,
+    foreignExtension.path.replace('/session/', `${server.dataDir}/sessions/${neighbourSession.id}/box/`),
     otherExtension.id,
     spy.checksum,
-    `${own.path}/`,
-    `${own.path}/js`,
-    `${own.path}/../../downloads`,
-    own.path.toUpperCase(),
-    `${own.path}\0`,
+    `${ownExtension.path}/`,
+    `${ownExtension.path}/js`,
+    `${ownExtension.path}/../../downloads`,
+    ownExtension.path.toUpperCase(),
+    `${ownExtension.path}\0`,
     '',
     'relative',
   ];
@@ -147,7 +147,7 @@ test('a client cannot load another folder as an extension, in any spelling of th
     const { error } = await client.ask('Extensions.loadUnpacked', { path });
     assert.match(String(error?.message), /refused/, path);
   }
-  for (const params of [{}, { path: null }, { path: [own.path] }, { path: { toString: own.path } }])
+  for (const params of [{}, { path: null }, { path: [ownExtension.path] }, { path: { toString: ownExtension.path } }])
     assert.ok((await client.ask('Extensions.loadUnpacked', params)).error, JSON.stringify(params));
   const disguisedResponse = await client.askRaw(
     id => `{"id":${id},"method":"Extensions.loadUnp\\u0061cked","params":{"path":"/session/downloads"}}`,
@@ -164,14 +164,14 @@ test('a client cannot load another folder as an extension, in any spelling of th
 
 test('a client cannot access extensions of other sessions or the PDF viewer with the Extensions domain', async () => {
   const pdfViewer = 'mhjfbmdgcfjbbpaeojofohoefgiehjai';
-  const neighbourClient = await CdpClient.connect(neighbour.connectUrl);
+  const neighbourClient = await CdpClient.connect(neighbourSession.connectUrl);
   const neighbourChannel = await neighbourClient.attachToPage();
   await neighbourClient.visit(pages.a, neighbourChannel); // The storage can be accessed from a page with the content script.
-  const [foreign] = await listExtensions(neighbourClient);
-  assert.ok(foreign);
-  const storageParams = { id: foreign.id, storageArea: 'local' };
+  const [foreignExtension] = await listExtensions(neighbourClient);
+  assert.ok(foreignExtension);
+  const storageParams = { id: foreignExtension.id, storageArea: 'local' };
   await neighbourClient.send('Extensions.setStorageItems', { ...storageParams, values: { kept: 1 } }, neighbourChannel);
-  for (const id of [foreign.id, pdfViewer, 'a'.repeat(32), '', '*'])
+  for (const id of [foreignExtension.id, pdfViewer, 'a'.repeat(32), '', '*'])
     for (const method of [
       'uninstall',
       'triggerAction',
@@ -200,7 +200,7 @@ test('a create with an extension of another application is refused', async () =>
 });
 
 test('an extension cannot access files of the host or internal pages', async () => {
-  const box = join(server.dataDir, 'sessions', neighbour.id, 'box');
+  const box = join(server.dataDir, 'sessions', neighbourSession.id, 'box');
   const files = ['/etc/passwd', '/etc/hostname', '/root/.profile', join(server.dataDir, 'secret'), box];
   const urls = [...files.map(path => `file://${path}`), 'chrome://version', 'chrome://policy', 'devtools://devtools/'];
   for (const url of urls) assert.match(String(await callSpy('get', url)).slice(0, 60), /Error|Failed/, url);
@@ -208,17 +208,17 @@ test('an extension cannot access files of the host or internal pages', async () 
 
 test('requests of an extension cannot bypass the egress proxy, even with a proxy setting of its own', async () => {
   assert.match(String(await callSpy('get', `${server.url}/healthz`)), /refused|Error|^$/i);
-  const hitsBefore = secret.hits('/');
-  const fetchResult = await callSpy('get', secret.url).then(String);
+  const hitsBefore = secretPages.hits('/');
+  const fetchResult = await callSpy('get', secretPages.url).then(String);
   assert.doesNotMatch(fetchResult, /^secret$/);
-  const directResult = await callSpy('direct', secret.url).then(String);
+  const directResult = await callSpy('direct', secretPages.url).then(String);
   assert.doesNotMatch(directResult, /^secret$/);
-  assert.equal(secret.hits('/'), hitsBefore, 'a proxy setting of the extension does not bypass the egress proxy');
+  assert.equal(secretPages.hits('/'), hitsBefore, 'a proxy setting of the extension does not bypass the egress proxy');
 });
 
 test('ended sessions leave no process, file or unfinished database row behind', async () => {
   await client.close();
   await server.release(session.id);
-  await server.release(neighbour.id);
+  await server.release(neighbourSession.id);
   await server.waitUntilSettled();
 });

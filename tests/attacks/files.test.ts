@@ -14,21 +14,21 @@ import { eventually } from '../harness/until.ts';
 
 const SECRET = 'a secret of the host';
 const GUID = '0f9c2a4e-1111-4222-8333-444455556666';
-let finish: (() => void) | undefined;
+let finishDownload: (() => void) | undefined;
 const pages = await openPages({
   '/files': '<!doctype html><a id=gated href=/gated>gated</a><input type=file id=file>',
   '/gated': (_, response) => {
     response.writeHead(200, { 'content-disposition': 'attachment; filename=gated.bin', 'content-length': '200000' });
     response.write(Buffer.alloc(100_000));
-    finish = () => void response.end(Buffer.alloc(100_000));
+    finishDownload = () => void response.end(Buffer.alloc(100_000));
   },
 });
 const server = await startServer({ pages });
-const secret = join(server.dataDir, 'attack-secret');
-writeFileSync(secret, SECRET);
+const secretFile = join(server.dataDir, 'attack-secret');
+writeFileSync(secretFile, SECRET);
 
 const boxFolder = (id: string): string => join(server.dataDir, 'sessions', server.boxOf(id) ?? id, 'box');
-const list = async (id: string): Promise<DownloadPage> =>
+const listDownloads = async (id: string): Promise<DownloadPage> =>
   (await server.api<DownloadPage>('GET', `/v1/browsers/downloads?sessionId=${id}`)).body;
 
 async function withPage(work: (page: Page, session: CreatedSession) => Promise<void>): Promise<void> {
@@ -44,9 +44,9 @@ async function withPage(work: (page: Page, session: CreatedSession) => Promise<v
 
 /** Files that a hostile box creates in its downloads folder, which is read on a release and on an adoption. */
 const PLANTED_FILES: Readonly<Record<string, (path: string) => void>> = {
-  'a link to a file of the host': path => symlinkSync(secret, path),
+  'a link to a file of the host': path => symlinkSync(secretFile, path),
   'a link to a folder of the host': path => symlinkSync('/etc', path),
-  'a hard link to a file of the host': path => linkSync(secret, path),
+  'a hard link to a file of the host': path => linkSync(secretFile, path),
   'a pipe without a writer': path => void execFileSync('mkfifo', [path]),
   'a folder': path => mkdirSync(path),
 };
@@ -55,35 +55,35 @@ describe('a hostile box', () => {
   for (const [what, plant] of Object.entries(PLANTED_FILES))
     it(`a hostile box that plants ${what} among its downloads adds nothing to the list of downloads`, () =>
       withPage(async (_, { id }) => {
-        const downloads = join(boxFolder(id), 'downloads');
-        mkdirSync(downloads, { recursive: true });
-        plant(join(downloads, GUID));
+        const downloadsFolder = join(boxFolder(id), 'downloads');
+        mkdirSync(downloadsFolder, { recursive: true });
+        plant(join(downloadsFolder, GUID));
         await server.restart();
         await eventually('the adopting server to report the download', async () =>
           (await listEvents(server, id, 'download.failed')).some(({ detail }) =>
             /cannot be stored/.test(String(detail.reason)),
           ),
         );
-        assert.equal((await list(id)).total, 0);
+        assert.equal((await listDownloads(id)).total, 0);
         await server.release(id);
-        assert.equal((await list(id)).total, 0);
+        assert.equal((await listDownloads(id)).total, 0);
       }));
 
   it('if a hostile box replaces its downloads folder with a link during a download, the download fails and is not listed', () =>
     withPage(async (page, { id }) => {
       await page.evaluate("document.querySelector('#gated').click()");
-      const downloads = join(boxFolder(id), 'downloads');
+      const downloadsFolder = join(boxFolder(id), 'downloads');
       await eventually(
         'the download to begin',
-        () => finish !== undefined && statSync(downloads, { throwIfNoEntry: false })?.isDirectory(),
+        () => finishDownload !== undefined && statSync(downloadsFolder, { throwIfNoEntry: false })?.isDirectory(),
       );
-      renameSync(downloads, `${downloads}-aside`);
+      renameSync(downloadsFolder, `${downloadsFolder}-aside`);
       mkdirSync(join(server.dataDir, 'elsewhere'), { recursive: true });
-      symlinkSync(join(server.dataDir, 'elsewhere'), downloads);
-      finish?.();
+      symlinkSync(join(server.dataDir, 'elsewhere'), downloadsFolder);
+      finishDownload?.();
       await eventually('the failure', async () => (await listEvents(server, id, 'download.failed')).length === 1);
-      assert.equal((await list(id)).total, 0);
-      unlinkSync(downloads);
+      assert.equal((await listDownloads(id)).total, 0);
+      unlinkSync(downloadsFolder);
     }));
 
   it('a hostile box cannot pass off a file of another user as its download', () =>
@@ -95,7 +95,7 @@ describe('a hostile box', () => {
       chownSync(path, 0, 0);
       await server.restart();
       await eventually('the refusal', async () => (await listEvents(server, id, 'download.failed')).length === 1);
-      assert.equal((await list(id)).total, 0);
+      assert.equal((await listDownloads(id)).total, 0);
       unlinkSync(path);
     }));
 });
@@ -108,7 +108,7 @@ describe('a client', () => {
       const { nodeId } = await client.send('DOM.querySelector', { nodeId: root.nodeId, selector: '#file' });
       for (const path of [
         '/etc/passwd',
-        secret,
+        secretFile,
         '/proc/self/environ',
         '/tmp/.uploads/../../etc/passwd',
         '/session/downloads/../profile/Default/Cookies',

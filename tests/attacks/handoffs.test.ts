@@ -22,7 +22,7 @@ import { claimHandoff, handoffsPath, readHandoff, requestHandoff, sendWithLease 
 import { liftLimits } from '../harness/limits.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
 import { agentPath, invoke, issueAgentKey } from '../harness/operations.ts';
-import { databaseText, queryRows } from '../harness/other-person.ts';
+import { queryRows, readDatabaseText } from '../harness/other-person.ts';
 import { startOtlpReceiver } from '../harness/otlp-receiver.ts';
 import { openPages } from '../harness/pages.ts';
 import { Person } from '../harness/person.ts';
@@ -33,19 +33,19 @@ import { eventually } from '../harness/until.ts';
 const SECRET = 'Zq8!plötzlich "laut" & <weit>';
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 /** Every form in which the page repeats the typed text, without the ends that depend on the surrounding text. */
-const FORMS: readonly string[] = [
+const SECRET_FORMS: readonly string[] = [
   ...[SECRET, encodeURIComponent(SECRET), new URLSearchParams({ '': SECRET }).toString().slice(1)],
   ...[JSON.stringify(SECRET).slice(1, -1), JSON.stringify(JSON.stringify(SECRET)).slice(3, -3)],
   SECRET.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;'),
   ...['', 'u', 'us'].map(before => base64(before + SECRET).slice(4, -4)),
   ...[Buffer.from(SECRET).toString('hex'), Buffer.from(SECRET).toString('latin1')],
 ];
-const formIn = (text: string): string | undefined => FORMS.find(form => text.includes(form));
+const findForm = (text: string): string | undefined => SECRET_FORMS.find(form => text.includes(form));
 /**
  * Removes the parts of page addresses that contain the typed text. An agent may read page addresses
  * (docs/decisions/0063-handoffs.md).
  */
-const withoutAddresses = (text: string): string => text.replaceAll(/(?:typed|code)=[^"&#\\\s]*|#typed[^"\\\s]*/g, '');
+const removeAddresses = (text: string): string => text.replaceAll(/(?:typed|code)=[^"&#\\\s]*|#typed[^"\\\s]*/g, '');
 
 /** The bodies of the forms that were submitted. */
 const postedBodies: string[] = [];
@@ -112,10 +112,10 @@ function countMagentaPixels(picture: Buffer, format: 'mjpeg' | 'png' | 'mp4'): n
   ];
   const { stdout } = spawnSync('ffmpeg', options, { input: picture, maxBuffer: 256 * 1024 ** 2 });
   assert.ok(stdout.length > 0, 'the picture was decoded');
-  let pixels = 0;
+  let pixelCount = 0;
   for (let at = 0; at + 2 < stdout.length; at += 3)
-    if ((stdout[at] ?? 0) > 150 && (stdout[at + 1] ?? 255) < 90 && (stdout[at + 2] ?? 0) > 150) pixels++;
-  return pixels;
+    if ((stdout[at] ?? 0) > 150 && (stdout[at + 1] ?? 255) < 90 && (stdout[at + 2] ?? 0) > 150) pixelCount++;
+  return pixelCount;
 }
 
 /** The number of magenta pixels per frame, cached because the same frame is checked many times. */
@@ -123,9 +123,9 @@ const pixelCounts = new WeakMap<Buffer, number>();
 
 function seesSecret({ newestFrame: newest }: LiveViewer): boolean {
   if (newest === undefined) return false;
-  const pixels = pixelCounts.get(newest.jpeg) ?? countMagentaPixels(newest.jpeg, 'mjpeg');
-  pixelCounts.set(newest.jpeg, pixels);
-  return pixels > 500;
+  const pixelCount = pixelCounts.get(newest.jpeg) ?? countMagentaPixels(newest.jpeg, 'mjpeg');
+  pixelCounts.set(newest.jpeg, pixelCount);
+  return pixelCount > 500;
 }
 
 async function openOtpPage(settings: object = {}) {
@@ -151,7 +151,7 @@ const callTool = async (sessionId: string, name: string, more: object = {}): Pro
   const headers = { accept: 'application/json, text/event-stream' };
   return (await server.api('POST', agentPath(server, 'mcp'), { key, body, headers })).text;
 };
-const pictureIn = async (resultText: string): Promise<Buffer | undefined> => {
+const fetchImage = async (resultText: string): Promise<Buffer | undefined> => {
   const [, inline] = /"type":"image","data":"([^"]+)"/.exec(resultText) ?? [];
   if (inline) return Buffer.from(inline, 'base64');
   const [, link] = /"downloadUrl":"([^"]+)"/.exec(resultText) ?? [];
@@ -178,10 +178,19 @@ async function typeSecret(viewer: LiveViewer): Promise<void> {
   await eventually('the person to see what they typed', () => seesSecret(viewer));
 }
 
-const press = (viewer: LiveViewer, key: string): void => {
-  const common = { key, code: key, keyCode: 13, text: '\r', location: 0, repeats: false, modifiers: 0, mac: false };
-  viewer.sendInput({ type: 'key', action: 'down', ...common });
-  viewer.sendInput({ type: 'key', action: 'up', ...common });
+const pressKey = (viewer: LiveViewer, key: string): void => {
+  const commonFields = {
+    key,
+    code: key,
+    keyCode: 13,
+    text: '\r',
+    location: 0,
+    repeats: false,
+    modifiers: 0,
+    mac: false,
+  };
+  viewer.sendInput({ type: 'key', action: 'down', ...commonFields });
+  viewer.sendInput({ type: 'key', action: 'up', ...commonFields });
 };
 
 /** Whether a promise is still pending after an unrelated command was answered. */
@@ -201,7 +210,7 @@ const keep = (where: string, text: string): void => void searchedTexts.push({ wh
 
 const assertNoLeaks = (): void => {
   const leaks = searchedTexts.flatMap(({ where, text }) => {
-    const form = formIn(text);
+    const form = findForm(text);
     return form === undefined ? [] : [`${where}: ${text.slice(Math.max(0, text.indexOf(form) - 200)).slice(0, 400)}`];
   });
   assert.deepEqual(leaks, []);
@@ -216,7 +225,7 @@ test('text typed in a masked hand-off does not appear in any response, event, pi
   page.on('request', request => keep('a body', `${request.postData()} ${JSON.stringify(request.headers())}`));
   const secondClient = await CdpClient.connect(connectUrl);
   secondClient.onMessage(message =>
-    keep('a message of the second connection', withoutAddresses(JSON.stringify(message))),
+    keep('a message of the second connection', removeAddresses(JSON.stringify(message))),
   );
   const { targetInfos } = await secondClient.send('Target.getTargets');
   const targets = targetInfos as ReadonlyArray<{ type: string; targetId: string }>;
@@ -227,7 +236,7 @@ test('text typed in a masked hand-off does not appear in any response, event, pi
     await secondClient.send(`${domain}.enable`, {}, sessionId);
   await secondClient.send('DOM.getDocument', { depth: -1 }, sessionId);
   const devtools = await connectDevtools(id);
-  devtools.onMessage(message => keep('a message of DevTools', withoutAddresses(JSON.stringify(message))));
+  devtools.onMessage(message => keep('a message of DevTools', removeAddresses(JSON.stringify(message))));
   for (const domain of ['Runtime', 'Network', 'DOM', 'Log', 'Page']) await devtools.send(`${domain}.enable`);
   await devtools.send('DOM.getDocument', { depth: -1 });
 
@@ -238,8 +247,8 @@ test('text typed in a masked hand-off does not appear in any response, event, pi
   const otherViewer = await LiveViewer.open(await readDebugUrl(id));
   await typeSecret(viewer);
 
-  const version = () => secondClient.send('Browser.getVersion');
-  const reads = [
+  const readVersion = () => secondClient.send('Browser.getVersion');
+  const pendingReads = [
     page.screenshot(),
     page.content(),
     page.evaluate('code.value'),
@@ -253,14 +262,15 @@ test('text typed in a masked hand-off does not appear in any response, event, pi
     secondClient.send('Target.createTarget', { url: 'about:blank' }),
     devtools.send('Runtime.evaluate', { expression: 'code.value' }),
   ];
-  const calls = [
+  const pendingCalls = [
     callTool(id, 'browser_snapshot'),
     callTool(id, 'browser_evaluate', { function: '() => code.value' }),
     callTool(id, 'browser_take_screenshot'),
     runSteps(id, [{ do: 'fill', selector: '#code', value: 'of the agent' }, { do: 'screenshot' }, { do: 'content' }]),
   ];
-  for (const [number, read] of [...reads, ...calls].entries()) assert.ok(await isHeld(read, version), `read ${number}`);
-  keep('the targets', withoutAddresses(JSON.stringify(await secondClient.send('Target.getTargets'))));
+  for (const [number, read] of [...pendingReads, ...pendingCalls].entries())
+    assert.ok(await isHeld(read, readVersion), `read ${number}`);
+  keep('the targets', removeAddresses(JSON.stringify(await secondClient.send('Target.getTargets'))));
   const pictureResponse = await fetch(`${server.url}/v1/browsers/sessions/${id}/picture`, {
     headers: { authorization: `Bearer ${key}` },
   });
@@ -271,22 +281,24 @@ test('text typed in a masked hand-off does not appear in any response, event, pi
     'the picture that lists of sessions show is black',
   );
   assert.ok(otherViewer.frameCount > 0 && !seesSecret(otherViewer), 'another viewer sees black');
-  keep('what another viewer is told', withoutAddresses(JSON.stringify(otherViewer.messages)));
+  keep('what another viewer is told', removeAddresses(JSON.stringify(otherViewer.messages)));
   const debugResponse = await server.api('GET', `/v1/browsers/sessions/${id}/debug`, { key });
-  keep('the addresses of the live view', withoutAddresses(debugResponse.text));
+  keep('the addresses of the live view', removeAddresses(debugResponse.text));
   for (const path of ['', '/logs', '/logs?format=har', '/events'])
     keep(`meanwhile ${path}`, (await server.api('GET', `/v1/browsers/sessions/${id}${path}`, { key })).text);
   await keepTables('meanwhile');
-  press(viewer, 'Enter');
+  pressKey(viewer, 'Enter');
   await eventually('the form to be sent', () => pages.hits('/done') === 1);
   await eventually('the next page to be shown', () => viewer.newestFrame !== undefined && !seesSecret(viewer));
   await sendWithLease(server, claimedHandoff, 'complete', { outcome: 'completed' });
-  await Promise.allSettled(reads.map(async read => keep('a read that waited', JSON.stringify(await read) ?? '')));
+  await Promise.allSettled(
+    pendingReads.map(async read => keep('a read that waited', JSON.stringify(await read) ?? '')),
+  );
   await page.waitForSelector('#done');
-  for (const [number, result] of (await Promise.all(calls)).entries()) {
+  for (const [number, result] of (await Promise.all(pendingCalls)).entries()) {
     keep(`call ${number}`, result);
-    const picture = await pictureIn(result);
-    if (picture) assert.equal(countMagentaPixels(picture, 'png'), 0, `call ${number}`);
+    const image = await fetchImage(result);
+    if (image) assert.equal(countMagentaPixels(image, 'png'), 0, `call ${number}`);
   }
   assert.deepEqual(
     postedBodies,
@@ -305,7 +317,7 @@ test('text typed in a masked hand-off does not appear in any response, event, pi
   assert.equal(seesSecret(otherViewer), false, 'a viewer who takes control later does not see an earlier picture');
   await eventually(
     'the page to be shown to others again',
-    () => otherViewer.newestFrame !== undefined && brightness(otherViewer.newestFrame.jpeg) > 200,
+    () => otherViewer.newestFrame !== undefined && brightnessOf(otherViewer.newestFrame.jpeg) > 200,
   );
   for (const one of [secondClient, devtools, viewer, otherViewer, browser]) await one.close();
   await server.release(id);
@@ -345,13 +357,13 @@ async function keepTables(when: string): Promise<void> {
   const tableQuery =
     "select quote_ident(table_name) as name from information_schema.tables where table_schema = 'public'";
   const names = (await queryRows(server, tableQuery)).map(row => String(Object(row).name));
-  for (const name of names) keep(`${when}: table ${name}`, await databaseText(server, [name]));
+  for (const name of names) keep(`${when}: table ${name}`, await readDatabaseText(server, [name]));
   const chunks = await queryRows(server, 'select lines from log_chunks');
   for (const chunk of chunks) keep(`${when}: a chunk of a log`, zstdDecompressSync(Object(chunk).lines).toString());
   assert.ok(chunks.length > 0);
 }
 
-function brightness(jpeg: Buffer): number {
+function brightnessOf(jpeg: Buffer): number {
   const options = [
     '-v',
     'error',
@@ -378,8 +390,8 @@ test('request and response bodies of a masked hand-off are not returned to a cli
   const claimedHandoff = await claimHandoff(server, person, (await requestHandoff(server, key, id)).id);
   const viewer = await LiveViewer.open(claimedHandoff.liveViewUrl);
   await typeSecret(viewer);
-  const countFinished = () => client.events.filter(({ method }) => method === 'Network.loadingFinished').length;
-  await eventually('the requests of the page', () => countFinished() >= 2);
+  const countFinishedRequests = () => client.events.filter(({ method }) => method === 'Network.loadingFinished').length;
+  await eventually('the requests of the page', () => countFinishedRequests() >= 2);
   await sendWithLease(server, claimedHandoff, 'complete', { outcome: 'completed' });
   const ids = client.events.flatMap(({ method, params }) =>
     method === 'Network.requestWillBeSent' ? [String(params?.requestId)] : [],
@@ -389,7 +401,7 @@ test('request and response bodies of a masked hand-off are not returned to a cli
   for (const requestId of ids)
     for (const method of ['Network.getRequestPostData', 'Network.getResponseBody'])
       responses.push(await client.ask(method, { requestId }, channel));
-  assert.equal(formIn(JSON.stringify(responses)), undefined);
+  assert.equal(findForm(JSON.stringify(responses)), undefined);
   for (const { error } of responses) assert.match(error?.message ?? '', /a masked hand-off/);
   await viewer.close();
   await client.close();
@@ -412,7 +424,7 @@ test('the log omits the query of the URL of a navigation that was refused in a m
   const readLog = async () => (await server.api('GET', path, { key })).text;
   const log = await eventually('the refusal', readLog, text => text.includes('Page.navigationBlocked'));
   assert.ok(log.includes(`${pages.b}/done`), log);
-  assert.equal(formIn(log), undefined);
+  assert.equal(findForm(log), undefined);
   await sendWithLease(server, claimedHandoff, 'complete', { outcome: 'completed' });
   await viewer.close();
   await browser.close();
@@ -437,15 +449,15 @@ test('messages that a page logged in a masked hand-off are not shown after a res
   await client.waitForEvent('Runtime.consoleAPICalled', isLastMessage);
   const isLogged = ({ method = '' }: CdpMessage): boolean => /^(Runtime\.(console|exception)|Log|Console)/.test(method);
   const readLog = async () => (await server.api('GET', `/v1/browsers/sessions/${id}/logs`, { key })).text;
-  const told = {
+  const textsBySource = {
     'a new connection': JSON.stringify(client.events.filter(isLogged)),
     // Omits the end of the result, which contains the page's address and title.
     'a tool': (await callTool(id, 'browser_console_messages')).split('Page: ', 1)[0] ?? '',
     'the log': await eventually('the log', readLog, text => text.includes('afterwards')),
   };
-  const leaks = Object.entries(told).filter(([, text]) => formIn(withoutAddresses(text)) !== undefined);
+  const leaks = Object.entries(textsBySource).filter(([, text]) => findForm(removeAddresses(text)) !== undefined);
   assert.deepEqual(leaks, []);
-  assert.match(told['a tool'], /afterwards/);
+  assert.match(textsBySource['a tool'], /afterwards/);
   await client.close();
   await server.release(id);
 });
@@ -465,7 +477,7 @@ test('in a masked hand-off of a session without recording, other viewers cannot 
   await eventually('pictures for the other viewer', () => otherViewer.frameCount > 0);
   assert.equal(seesSecret(otherViewer), false);
   // The service connects to the session only now, during the hand-off.
-  const calls = [
+  const pendingCalls = [
     callTool(id, 'browser_evaluate', { function: '() => code.value' }),
     runSteps(id, [{ do: 'screenshot' }, { do: 'content', as: 'text' }]),
   ];
@@ -475,10 +487,10 @@ test('in a masked hand-off of a session without recording, other viewers cannot 
     bodies.filter(body => body?.includes(SECRET)),
     [],
   );
-  const version = async () => (await fetch(`${server.url}/healthz`)).text();
-  for (const [number, call] of calls.entries()) assert.ok(await isHeld(call, version), `call ${number}`);
+  const readVersion = async () => (await fetch(`${server.url}/healthz`)).text();
+  for (const [number, call] of pendingCalls.entries()) assert.ok(await isHeld(call, readVersion), `call ${number}`);
   await sendWithLease(server, claimedHandoff, 'complete', { outcome: 'failed' });
-  await Promise.all(calls);
+  await Promise.all(pendingCalls);
   for (const one of [viewer, otherViewer]) await one.close();
   await browser.close();
   await server.release(id);
@@ -486,7 +498,7 @@ test('in a masked hand-off of a session without recording, other viewers cannot 
 
 test('while a person has control, input from CDP connections, tool calls and other live views has no effect', async () => {
   const { id, connectUrl, browser, page } = await openOtpPage();
-  const hits = pages.hits('/done');
+  const hitsBefore = pages.hits('/done');
   const earlierViewer = await LiveViewer.open(await readDebugUrl(id));
   await earlierViewer.takeControl();
   const staleFence = earlierViewer.fence;
@@ -504,15 +516,15 @@ test('while a person has control, input from CDP connections, tool calls and oth
   await eventually('what the person typed', async () => (await readValue()) === 'person');
   const laterViewer = await LiveViewer.open(await readDebugUrl(id));
   await eventually('the page of the viewer', () => laterViewer.page !== '');
-  for (const other of [earlierViewer, laterViewer]) {
-    other.send({ type: 'take' });
-    await eventually('the refusal of control', () => other.last('refused') !== undefined);
-    other.sendInput({ type: 'text', text: 'viewer' });
-    other.sendInput({ type: 'text', text: 'viewer', fence: claimedHandoff.fence });
-    other.sendInput({ type: 'text', text: 'viewer', fence: staleFence });
-    other.sendInput({ type: 'navigate', url: `${pages.url}/done` });
+  for (const otherViewer of [earlierViewer, laterViewer]) {
+    otherViewer.send({ type: 'take' });
+    await eventually('the refusal of control', () => otherViewer.last('refused') !== undefined);
+    otherViewer.sendInput({ type: 'text', text: 'viewer' });
+    otherViewer.sendInput({ type: 'text', text: 'viewer', fence: claimedHandoff.fence });
+    otherViewer.sendInput({ type: 'text', text: 'viewer', fence: staleFence });
+    otherViewer.sendInput({ type: 'navigate', url: `${pages.url}/done` });
   }
-  const inputs = [
+  const pendingInputs = [
     page.keyboard.type('first'),
     secondClient.send('Input.insertText', { text: 'second' }, channel),
     secondClient.send('Page.navigate', { url: `${pages.url}/done` }, channel),
@@ -523,12 +535,13 @@ test('while a person has control, input from CDP connections, tool calls and oth
   viewer.sendInput({ type: 'text', text: ' alone' });
   const waitForTypedText = () =>
     eventually('what the person typed', async () => (await readValue()) === 'person alone');
-  for (const [number, input] of inputs.entries()) assert.ok(await isHeld(input, waitForTypedText), `input ${number}`);
-  assert.equal(pages.hits('/done'), hits, 'nobody but the person opens a page');
+  for (const [number, input] of pendingInputs.entries())
+    assert.ok(await isHeld(input, waitForTypedText), `input ${number}`);
+  assert.equal(pages.hits('/done'), hitsBefore, 'nobody but the person opens a page');
   await secondClient.close();
   await browser.close();
   await sendWithLease(server, claimedHandoff, 'complete', { outcome: 'completed' });
-  await Promise.allSettled(inputs);
+  await Promise.allSettled(pendingInputs);
   for (const one of [earlierViewer, laterViewer, viewer]) await one.close();
   await server.release(id);
 });
@@ -540,7 +553,7 @@ test('a dialog left open in a masked hand-off is shown to the agent and to other
   const client = await CdpClient.connect(connectUrl);
   const channel = await client.attachToPage();
   await client.send('Page.enable', {}, channel);
-  const dialogs = () => client.events.filter(({ method }) => method?.startsWith('Page.javascriptDialog'));
+  const listDialogEvents = () => client.events.filter(({ method }) => method?.startsWith('Page.javascriptDialog'));
   const claimAndOpen = async () => {
     const claimedHandoff = await claimHandoff(server, person, (await requestHandoff(server, key, id)).id);
     const viewer = await LiveViewer.open(claimedHandoff.liveViewUrl);
@@ -556,26 +569,26 @@ test('a dialog left open in a masked hand-off is shown to the agent and to other
   const assertNotShown = (): void => {
     for (const { page, messages } of [readOnlyViewer, otherViewer]) {
       assert.ok(page !== '');
-      assert.equal(formIn(JSON.stringify(messages)), undefined, 'another viewer gets no message about the dialog');
+      assert.equal(findForm(JSON.stringify(messages)), undefined, 'another viewer gets no message about the dialog');
     }
   };
 
   // A dialog that the person answers is never reported to the agent, and neither is a list that the person opens.
-  const first = await claimAndOpen();
-  first.viewer.click(100, 300);
-  await eventually('the list', () => first.viewer.last('page')?.select?.options[0]?.label === SECRET);
-  first.viewer.sendInput({ type: 'choose', options: [] });
-  await eventually('the list to be closed', () => first.viewer.last('page')?.select === null);
-  first.viewer.click(100, 100);
-  await waitForDialog(first.viewer);
+  const firstClaim = await claimAndOpen();
+  firstClaim.viewer.click(100, 300);
+  await eventually('the list', () => firstClaim.viewer.last('page')?.select?.options[0]?.label === SECRET);
+  firstClaim.viewer.sendInput({ type: 'choose', options: [] });
+  await eventually('the list to be closed', () => firstClaim.viewer.last('page')?.select === null);
+  firstClaim.viewer.click(100, 100);
+  await waitForDialog(firstClaim.viewer);
   assertNotShown();
-  first.viewer.sendInput({ type: 'dialog', accept: true, text: SECRET });
-  await eventually('the dialog to be closed', () => first.viewer.last('page')?.dialog === null);
-  await sendWithLease(server, first.claimed, 'complete', { outcome: 'completed' });
+  firstClaim.viewer.sendInput({ type: 'dialog', accept: true, text: SECRET });
+  await eventually('the dialog to be closed', () => firstClaim.viewer.last('page')?.dialog === null);
+  await sendWithLease(server, firstClaim.claimed, 'complete', { outcome: 'completed' });
   await client.waitForEvent('Berth.handoffComplete');
   await client.send('Page.getFrameTree', {}, channel);
-  assert.deepEqual(dialogs(), []);
-  await first.viewer.close();
+  assert.deepEqual(listDialogEvents(), []);
+  await firstClaim.viewer.close();
 
   // A dialog that the person leaves open is reported when the hand-off is completed. The agent answers the dialog, and
   // the page continues.
@@ -583,47 +596,47 @@ test('a dialog left open in a masked hand-off is shown to the agent and to other
     dialogTexts.push(dialog.type(), dialog.message(), dialog.defaultValue());
     void dialog.accept('yes');
   });
-  const second = await claimAndOpen();
-  second.viewer.click(100, 100);
-  await waitForDialog(second.viewer);
+  const secondClaim = await claimAndOpen();
+  secondClaim.viewer.click(100, 100);
+  await waitForDialog(secondClaim.viewer);
   await client.send('Target.getTargets');
-  assert.deepEqual(dialogs(), []);
-  await sendWithLease(server, second.claimed, 'complete', { outcome: 'completed' });
-  const told = await client.waitForEvent('Page.javascriptDialogOpening');
-  assert.equal(told.sessionId, channel);
-  const { type, message, defaultPrompt, url } = Object(told.params);
+  assert.deepEqual(listDialogEvents(), []);
+  await sendWithLease(server, secondClaim.claimed, 'complete', { outcome: 'completed' });
+  const openEvent = await client.waitForEvent('Page.javascriptDialogOpening');
+  assert.equal(openEvent.sessionId, channel);
+  const { type, message, defaultPrompt, url } = Object(openEvent.params);
   assert.deepEqual([type, message, defaultPrompt, url], ['prompt', '', '', `${pages.url}/ask`]);
   assert.equal(await page.evaluate('answer'), 'yes');
   assert.deepEqual(dialogTexts, ['prompt', '', '']);
-  await second.viewer.close();
+  await secondClaim.viewer.close();
 
   // A dialog that was open before the hand-off is reported as closed, without the person's answer.
   page.removeAllListeners('dialog');
   page.on('dialog', () => {});
-  await eventually('the end of the dialog', () => dialogs().length === 2);
-  const countBefore = dialogs().length;
+  await eventually('the end of the dialog', () => listDialogEvents().length === 2);
+  const countBefore = listDialogEvents().length;
   void page.evaluate("void setTimeout(() => document.querySelector('button').click())");
-  await eventually('the dialog', () => dialogs().length > countBefore);
-  const third = await claimAndOpen();
-  third.viewer.sendInput({ type: 'dialog', accept: true, text: SECRET });
-  await eventually('the end of the dialog', () => dialogs().length > countBefore + 1);
-  const closeEvent = dialogs().at(-1);
+  await eventually('the dialog', () => listDialogEvents().length > countBefore);
+  const thirdClaim = await claimAndOpen();
+  thirdClaim.viewer.sendInput({ type: 'dialog', accept: true, text: SECRET });
+  await eventually('the end of the dialog', () => listDialogEvents().length > countBefore + 1);
+  const closeEvent = listDialogEvents().at(-1);
   assert.deepEqual([closeEvent?.method, closeEvent?.params?.userInput], ['Page.javascriptDialogClosed', '']);
-  await sendWithLease(server, third.claimed, 'complete', { outcome: 'completed' });
-  await third.viewer.close();
+  await sendWithLease(server, thirdClaim.claimed, 'complete', { outcome: 'completed' });
+  await thirdClaim.viewer.close();
 
   // A dialog that the person leaves open is shown to the next viewer who takes control, without its text.
-  const fourth = await claimAndOpen();
-  fourth.viewer.click(100, 100);
-  await waitForDialog(fourth.viewer);
-  await sendWithLease(server, fourth.claimed, 'complete', { outcome: 'completed' });
+  const fourthClaim = await claimAndOpen();
+  fourthClaim.viewer.click(100, 100);
+  await waitForDialog(fourthClaim.viewer);
+  await sendWithLease(server, fourthClaim.claimed, 'complete', { outcome: 'completed' });
   await otherViewer.takeControl();
   await eventually('the dialog', () => otherViewer.last('page')?.dialog);
   assert.deepEqual(otherViewer.last('page')?.dialog, { kind: 'prompt', message: '', answer: '' });
   otherViewer.sendInput({ type: 'dialog', accept: false, text: '' });
   await eventually('the dialog to be closed', () => otherViewer.last('page')?.dialog === null);
   assertNotShown();
-  for (const viewer of [fourth.viewer, readOnlyViewer, otherViewer]) await viewer.close();
+  for (const viewer of [fourthClaim.viewer, readOnlyViewer, otherViewer]) await viewer.close();
   await client.close();
   await browser.close();
   await server.release(id);
@@ -661,23 +674,23 @@ test('an agent that intercepts requests cannot redirect the person who has contr
   const page = await agent.attachToPage();
   await agent.send('Network.enable', {}, page);
   const otherUrl = `${pages.b}/tall`;
-  const change = (requestId: unknown) => ['Fetch.continueRequest', { requestId, url: otherUrl }] as const;
-  const redirect = (requestId: unknown) => {
+  const continueCommand = (requestId: unknown) => ['Fetch.continueRequest', { requestId, url: otherUrl }] as const;
+  const redirectCommand = (requestId: unknown) => {
     const responseHeaders = [{ name: 'location', value: otherUrl }];
     return ['Fetch.fulfillRequest', { requestId, responseCode: 302, responseHeaders }] as const;
   };
-  let act: typeof change | typeof redirect = change;
+  let commandFor: typeof continueCommand | typeof redirectCommand = continueCommand;
   const interceptedPaths: string[] = [];
   agent.onMessage(({ method, params, sessionId }) => {
     if (method !== 'Fetch.requestPaused') return;
     const { url } = Object(params?.request);
     const { requestId } = Object(params);
     if (url !== otherUrl) interceptedPaths.push(new URL(url).pathname);
-    const [command, commandParams] = (url === otherUrl ? change : act)(requestId);
+    const [command, commandParams] = (url === otherUrl ? continueCommand : commandFor)(requestId);
     void agent.ask(command, commandParams, sessionId);
   });
-  const documents = { patterns: [{ urlPattern: '*', resourceType: 'Document' }] };
-  await agent.send('Fetch.enable', documents);
+  const documentPatterns = { patterns: [{ urlPattern: '*', resourceType: 'Document' }] };
+  await agent.send('Fetch.enable', documentPatterns);
   const { id: handoff } = await requestHandoff(server, key, id, { allowedOrigins: [pages.url], record: 'keep' });
   const claimedHandoff = await claimHandoff(server, person, handoff);
   const viewer = await LiveViewer.open(claimedHandoff.liveViewUrl);
@@ -697,21 +710,21 @@ test('an agent that intercepts requests cannot redirect the person who has contr
     assert.equal(pages.hits('/tall'), 0, 'only the page that the person requested');
   };
   await assertNavigationShown('/done');
-  act = redirect;
+  commandFor = redirectCommand;
   await assertNavigationFails('/next');
   // The client enables `Fetch` again, this time later than the guard of the hand-off, so it gets each request after the
   // guard.
   await agent.send('Fetch.disable');
-  await agent.send('Fetch.enable', documents);
-  act = change;
+  await agent.send('Fetch.enable', documentPatterns);
+  commandFor = continueCommand;
   await assertNavigationShown('/colours');
-  act = redirect;
+  commandFor = redirectCommand;
   await assertNavigationFails('/socket');
   await agent.send('Fetch.disable');
-  await agent.send('Fetch.enable', documents, page);
-  act = change;
+  await agent.send('Fetch.enable', documentPatterns, page);
+  commandFor = continueCommand;
   await assertNavigationFails('/ask');
-  act = redirect;
+  commandFor = redirectCommand;
   await assertNavigationFails('/popups');
   assert.deepEqual(interceptedPaths, ['/done', '/next', '/colours', '/socket', '/ask', '/popups']);
   assert.equal(pages.hits('/tall'), 0);
@@ -734,42 +747,55 @@ test('a claim link works in one browser and stops working after wrong secrets, a
     server.api<ClaimedHandoff & Handoff & ErrorBody>(method, handoffsPath(server, path), {
       ...{ key: bearer, headers: cookie ? { cookie } : {}, ...(method === 'POST' ? { body: {} } : {}) },
     });
-  const first = await requestLink();
-  for (const bearer of [key, `bhl_${first.secret.slice(4)}`]) {
-    assert.equal((await send('POST', `/${first.id}/claim`, bearer)).status, 401, 'the agent cannot claim');
-    assert.equal((await send('POST', `/${first.id}/renew`, bearer)).status, 401, 'the agent cannot renew');
+  const firstHandoff = await requestLink();
+  for (const bearer of [key, `bhl_${firstHandoff.secret.slice(4)}`]) {
+    assert.equal((await send('POST', `/${firstHandoff.id}/claim`, bearer)).status, 401, 'the agent cannot claim');
+    assert.equal((await send('POST', `/${firstHandoff.id}/renew`, bearer)).status, 401, 'the agent cannot renew');
     const completeRequest = { key: bearer, body: { outcome: 'completed' } };
-    const completeRefusal = await server.api('POST', handoffsPath(server, `/${first.id}/complete`), completeRequest);
+    const completeRefusal = await server.api(
+      'POST',
+      handoffsPath(server, `/${firstHandoff.id}/complete`),
+      completeRequest,
+    );
     assert.equal(completeRefusal.status, 401, 'the agent cannot complete');
   }
   assert.equal(
-    (await person.post(handoffsPath(server, `/${first.id}/claim`), {})).status,
+    (await person.post(handoffsPath(server, `/${firstHandoff.id}/claim`), {})).status,
     403,
     'members cannot claim the hand-off of a consumer',
   );
-  const openResponse = await send('GET', `/${first.id}`, first.secret);
+  const openResponse = await send('GET', `/${firstHandoff.id}`, firstHandoff.secret);
   assert.equal(openResponse.status, 200, openResponse.text);
   assert.equal(openResponse.body.pageOrigin, pages.url, 'the person sees the origin of the page');
   const cookie = openResponse.headers['set-cookie']?.[0]?.split(';', 1)[0] ?? assert.fail();
   assert.match(String(openResponse.headers['set-cookie']), /HttpOnly; SameSite=Strict/);
-  const claimRefusal = await send('POST', `/${first.id}/claim`, first.secret);
+  const claimRefusal = await send('POST', `/${firstHandoff.id}/claim`, firstHandoff.secret);
   assert.deepEqual([claimRefusal.status, claimRefusal.body.code], [409, 'already_claimed']);
-  const claimResponse = await send('POST', `/${first.id}/claim`, first.secret, cookie);
+  const claimResponse = await send('POST', `/${firstHandoff.id}/claim`, firstHandoff.secret, cookie);
   assert.equal(claimResponse.status, 200, claimResponse.text);
-  const secondClaimRefusal = await send('POST', `/${first.id}/claim`, first.secret, cookie);
+  const secondClaimRefusal = await send('POST', `/${firstHandoff.id}/claim`, firstHandoff.secret, cookie);
   assert.deepEqual([secondClaimRefusal.status, secondClaimRefusal.body.code], [409, 'handoff_claimed']);
   await sendWithLease(server, claimResponse.body, 'complete', { outcome: 'completed' });
-  assert.equal((await send('GET', `/${first.id}`, first.secret, cookie)).status, 401, 'a used link opens nothing');
+  assert.equal(
+    (await send('GET', `/${firstHandoff.id}`, firstHandoff.secret, cookie)).status,
+    401,
+    'a used link opens nothing',
+  );
 
-  const second = await requestLink();
-  const wrong = first.secret;
-  for (let tries = 0; tries < 10; tries++) assert.equal((await send('GET', `/${second.id}`, wrong)).status, 401);
-  assert.equal((await send('GET', `/${second.id}`, second.secret)).status, 401, 'a link ends after ten wrong attempts');
-  await send('POST', `/${second.id}/cancel`, key);
+  const secondHandoff = await requestLink();
+  const wrongSecret = firstHandoff.secret;
+  for (let tries = 0; tries < 10; tries++)
+    assert.equal((await send('GET', `/${secondHandoff.id}`, wrongSecret)).status, 401);
+  assert.equal(
+    (await send('GET', `/${secondHandoff.id}`, secondHandoff.secret)).status,
+    401,
+    'a link ends after ten wrong attempts',
+  );
+  await send('POST', `/${secondHandoff.id}/cancel`, key);
 
-  const { key: foreign } = await issueAgentKey(server, { scopes: ['browsers:read', 'handoffs:write'] });
-  assert.equal((await send('GET', `/${second.id}`, foreign)).status, 404, 'another key does not see it');
-  assert.equal((await readHandoff(server, key, second.id)).status, 'cancelled');
+  const { key: foreignKey } = await issueAgentKey(server, { scopes: ['browsers:read', 'handoffs:write'] });
+  assert.equal((await send('GET', `/${secondHandoff.id}`, foreignKey)).status, 404, 'another key does not see it');
+  assert.equal((await readHandoff(server, key, secondHandoff.id)).status, 'cancelled');
   const { key: readOnly } = await issueAgentKey(server, { scopes: ['browsers:read'] });
   const body = { sessionId: id, instructions: 'x' };
   assert.equal((await server.api('POST', handoffsPath(server), { key: readOnly, body })).status, 403);
@@ -777,8 +803,8 @@ test('a claim link works in one browser and stops working after wrong secrets, a
     scopes: ['browsers:read', 'browsers:write', 'browsers:connect', 'handoffs:write'],
   });
   const unfiledSession = await server.createSession({ keepAlive: true }, keepKey.key);
-  const kept = { key: keepKey.key, body: { sessionId: unfiledSession.id, instructions: 'x', record: 'keep' } };
-  assert.equal((await server.api('POST', handoffsPath(server), kept)).status, 403, 'keep needs browsers:files');
+  const keepRequest = { key: keepKey.key, body: { sessionId: unfiledSession.id, instructions: 'x', record: 'keep' } };
+  assert.equal((await server.api('POST', handoffsPath(server), keepRequest)).status, 403, 'keep needs browsers:files');
   const endUserRequest = { key, body: { ...body, claimableBy: { endUser: { providerId: 'hosted', subject: 'u' } } } };
   assert.equal(
     (await server.api('POST', handoffsPath(server), endUserRequest)).status,
@@ -794,9 +820,9 @@ test('a hand-off for a specific consumer can be claimed only by that consumer, a
   const [kim, lee] = [await lab.signIn('kim@example.com'), await lab.signIn('lee@example.com')];
   const { body: otherApplication } = await person.post<{ id: string }>('/v1/applications', { name: 'Other' });
   const otherLab = await ConsumerFixture.open(server, person, otherApplication.id);
-  const far = await otherLab.signIn('kim@example.com');
+  const foreignKim = await otherLab.signIn('kim@example.com');
   const { id } = await server.createSession({ keepAlive: true }, key);
-  for (const endUser of [endUserOf(far), { providerId: 'hosted', subject: 'nobody' }]) {
+  for (const endUser of [endUserOf(foreignKim), { providerId: 'hosted', subject: 'nobody' }]) {
     const body = { sessionId: id, instructions: 'x', claimableBy: { endUser } };
     const refusal = await server.api<ErrorBody>('POST', handoffsPath(server), { key, body });
     assert.deepEqual([refusal.status, refusal.body.code], [400, 'invalid_request'], refusal.text);
@@ -815,34 +841,35 @@ test('a hand-off for a specific consumer can be claimed only by that consumer, a
       `${name}, another`,
     );
     assert.deepEqual(
-      outcomeOf(await otherLab.send(name, handoffInput, far.accessToken)),
+      outcomeOf(await otherLab.send(name, handoffInput, foreignKim.accessToken)),
       [404, 'not_found'],
       `${name}, other`,
     );
     assert.equal(
-      (await lab.send(name, handoffInput, far.accessToken)).status,
+      (await lab.send(name, handoffInput, foreignKim.accessToken)).status,
       404,
       `${name}, with a token of another application`,
     );
     for (const token of [undefined, key, 'bcs_wrong'])
       assert.equal((await lab.send(name, handoffInput, token)).status, 401, `${name}, ${token}`);
   }
-  const listed = await lab.send<ConsumerHandoffPage>('handoffs.list', {}, lee.accessToken);
-  assert.deepEqual(listed.body.data, []);
+  const listResponse = await lab.send<ConsumerHandoffPage>('handoffs.list', {}, lee.accessToken);
+  assert.deepEqual(listResponse.body.data, []);
   const claimPath = handoffsPath(server, `/${handoff.id}/claim`);
   assert.deepEqual(outcomeOf(await person.post(claimPath, {})), [403, 'permission_denied'], 'a member');
   for (const bearer of [key, kim.accessToken, `bhc_${'a'.repeat(43)}`])
     assert.equal((await server.api('POST', claimPath, { key: bearer, body: {} })).status, 401, bearer.slice(0, 4));
 
-  const claims = await Promise.all(
+  const claimResponses = await Promise.all(
     Array.from({ length: 20 }, () =>
       lab.send<ClaimedHandoff & ErrorBody>('handoffs.claim', { id: handoff.id }, kim.accessToken),
     ),
   );
-  const [won, ...more] = claims.filter(({ status }) => status === 200);
-  assert.ok(won && more.length === 0, 'exactly one claim succeeded');
-  for (const lost of claims) if (lost !== won) assert.deepEqual(outcomeOf(lost), [409, 'handoff_claimed']);
-  assert.equal((await sendWithLease(server, won.body, 'complete', { outcome: 'completed' })).status, 200);
+  const [successfulClaim, ...more] = claimResponses.filter(({ status }) => status === 200);
+  assert.ok(successfulClaim && more.length === 0, 'exactly one claim succeeded');
+  for (const lost of claimResponses)
+    if (lost !== successfulClaim) assert.deepEqual(outcomeOf(lost), [409, 'handoff_claimed']);
+  assert.equal((await sendWithLease(server, successfulClaim.body, 'complete', { outcome: 'completed' })).status, 200);
   assert.deepEqual(outcomeOf(await lab.send('handoffs.claim', { id: handoff.id }, kim.accessToken)), [
     409,
     'already_decided',
@@ -855,9 +882,9 @@ test('a consumer who is deleted or whose consumer session is ended loses control
   const { id, browser, page } = await openOtpPage();
   const handoff = await requestHandoff(server, key, id, { claimableBy: { endUser: endUserOf(phone) } });
   const claim = async ({ accessToken }: { accessToken: string }): Promise<ClaimedHandoff> => {
-    const result = await lab.send<ClaimedHandoff>('handoffs.claim', { id: handoff.id }, accessToken);
-    assert.equal(result.status, 200, result.text);
-    return result.body;
+    const response = await lab.send<ClaimedHandoff>('handoffs.claim', { id: handoff.id }, accessToken);
+    assert.equal(response.status, 200, response.text);
+    return response.body;
   };
   const laptopClaim = await claim(laptop);
   const viewer = await LiveViewer.open(laptopClaim.liveViewUrl);
@@ -865,8 +892,8 @@ test('a consumer who is deleted or whose consumer session is ended loses control
   const devicesResponse = await lab.send<ConsumerDevices>('session.list', {}, phone.accessToken);
   const otherDevice = devicesResponse.body.data.find(({ isThis }) => !isThis) ?? assert.fail(devicesResponse.text);
   assert.equal((await lab.send('session.endOne', { id: otherDevice.id }, phone.accessToken)).status, 200);
-  const status = async () => (await readHandoff(server, key, handoff.id)).status;
-  await eventually('the lease to be taken back', async () => (await status()) === 'requested');
+  const readStatus = async () => (await readHandoff(server, key, handoff.id)).status;
+  await eventually('the lease to be taken back', async () => (await readStatus()) === 'requested');
   const renewRefusal = await sendWithLease<ErrorBody>(server, laptopClaim, 'renew');
   assert.deepEqual([renewRefusal.status, renewRefusal.body.code], [409, 'stale_fence']);
   await eventually(
@@ -880,13 +907,13 @@ test('a consumer who is deleted or whose consumer session is ended loses control
   const phoneClaim = await claim(phone);
   assert.ok(phoneClaim.fence > laptopClaim.fence);
   assert.equal((await lab.send('profile.delete', {}, phone.accessToken)).status, 202);
-  await eventually('the hand-off to be cancelled', async () => (await status()) === 'cancelled');
+  await eventually('the hand-off to be cancelled', async () => (await readStatus()) === 'cancelled');
   assert.equal((await sendWithLease(server, phoneClaim, 'renew')).status, 409);
   assert.equal(await page.inputValue('#code'), '', 'the agent has control again, and nothing was typed after the end');
-  const anew = await lab.signIn('sam@example.com');
-  const listed = await lab.send<ConsumerHandoffPage>('handoffs.list', {}, anew.accessToken);
-  assert.deepEqual(listed.body.data, []);
-  assert.equal((await lab.send('handoffs.get', { id: handoff.id }, anew.accessToken)).status, 404);
+  const newSignIn = await lab.signIn('sam@example.com');
+  const listResponse = await lab.send<ConsumerHandoffPage>('handoffs.list', {}, newSignIn.accessToken);
+  assert.deepEqual(listResponse.body.data, []);
+  assert.equal((await lab.send('handoffs.get', { id: handoff.id }, newSignIn.accessToken)).status, 404);
   await viewer.close();
   await browser.close();
   await server.release(id);

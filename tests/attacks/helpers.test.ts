@@ -14,7 +14,7 @@ import type { Form } from '../../server/engines/slots/slots.ts';
 const MIB = 1024 ** 2;
 const HELPER_UID = 199_998;
 const ORDINARY_UID = 199_997;
-const ATTACKED_WITHIN_MS = 60_000;
+const ATTACK_TIMEOUT_MS = 60_000;
 const BOUNDS = { memoryBytes: 256 * MIB, cpuSeconds: 1 };
 
 /** Each script prints a word if its attack succeeds. */
@@ -36,7 +36,7 @@ const BOUNDED_ATTACKS = {
     '$SIG{XFSZ} = "IGNORE"; $d = -w "/dev/shm" ? "/dev/shm" : "/"; open(F, ">", "$d/berth-helper-attack") and (print F "x" x 1048576) and close(F) and print "done"',
 } as const;
 /** System call numbers by architecture. With the arguments of the tests, an allowed call has no effect. */
-const CALLS: Readonly<Record<string, readonly [x64: number, arm64: number]>> = {
+const SYSTEM_CALLS: Readonly<Record<string, readonly [x64: number, arm64: number]>> = {
   mount: [165, 40],
   umount2: [166, 39],
   pivot_root: [155, 41],
@@ -59,8 +59,8 @@ const X32_GETPID = 0x40000000 + 39;
 const [EPERM, ENOSYS] = [1, 38];
 const MOUNT_NAMESPACE = 0x00020000;
 const USER_NAMESPACE = 0x10000000;
-const UNSHARE = { x64: 272, arm64: 97 };
-const SOCKET = { x64: 41, arm64: 198 };
+const UNSHARE_CALL = { x64: 272, arm64: 97 };
+const SOCKET_CALL = { x64: 41, arm64: 198 };
 
 const callScript = (...all: readonly number[]): string => `print syscall(${all.join(', ')}) >= 0 ? 0 : $! + 0`;
 const numberOf = ([x64, arm64]: readonly [number, number]): number => (process.arch === 'arm64' ? arm64 : x64);
@@ -71,9 +71,9 @@ const numberOf = ([x64, arm64]: readonly [number, number]): number => (process.a
 const FORK_SCRIPT =
   'for (1..200) { my $p = fork; last unless defined $p; if (!$p) { sleep 60; exit } push @p, $p } kill 9, @p; print scalar @p';
 
-if (process.getuid?.() === 0) for (const form of ['root', 'rootless', 'process'] as const) suite(form);
+if (process.getuid?.() === 0) for (const form of ['root', 'rootless', 'process'] as const) describeAttacks(form);
 
-function suite(form: Form): void {
+function describeAttacks(form: Form): void {
   describe(`attacks by a helper, form ${form}`, () => {
     const server = createServer(socket => socket.end());
     let folder = '';
@@ -89,7 +89,7 @@ function suite(form: Form): void {
       for (const folder of ['/tmp', '/dev/shm']) rmSync(join(folder, 'berth-helper-attack'), { force: true });
     });
 
-    const run = (script: string) => {
+    const runScript = (script: string) => {
       const address = server.address();
       const port = typeof address === 'object' && address ? address.port : 0;
       const args = ['-', join(folder, 'secret'), String(port)];
@@ -105,54 +105,58 @@ function suite(form: Form): void {
       ];
       const [command = '', ...all] = [...(form === 'rootless' ? ordinaryUserCommand : []), file, ...rest];
       const env = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' };
-      return spawnSync(command, all, { encoding: 'utf8', timeout: ATTACKED_WITHIN_MS, cwd: '/', env, input: script });
+      return spawnSync(command, all, { encoding: 'utf8', timeout: ATTACK_TIMEOUT_MS, cwd: '/', env, input: script });
     };
 
     test('the test can run a script in place of the helper program', () => {
-      const { stdout, stderr } = run('print "done"');
+      const { stdout, stderr } = runScript('print "done"');
       assert.equal(stdout, 'done', stderr);
     });
 
     for (const [name, script] of Object.entries(ATTACKS)) {
       const succeeds = form === 'process';
       test(`a helper ${succeeds ? 'can' : 'cannot'} ${name}`, () => {
-        const { stdout, stderr } = run(script);
+        const { stdout, stderr } = runScript(script);
         assert.equal(stdout, succeeds ? 'done' : '', stderr);
       });
     }
     for (const [name, script] of Object.entries(BOUNDED_ATTACKS))
       test(`a helper cannot ${name}`, () => {
-        const { stdout, stderr } = run(script);
+        const { stdout, stderr } = runScript(script);
         assert.equal(stdout, '', stderr);
       });
     if (form === 'process') return;
-    for (const [name, numbers] of Object.entries(CALLS))
+    for (const [name, numbers] of Object.entries(SYSTEM_CALLS))
       test(`the seccomp filter refuses the system call ${name} of a helper`, () => {
-        const { stdout, stderr } = run(callScript(numberOf(numbers), -1, -1, -1, -1, -1));
+        const { stdout, stderr } = runScript(callScript(numberOf(numbers), -1, -1, -1, -1, -1));
         assert.ok([EPERM, ENOSYS].includes(Number(stdout || NaN)), `${stdout} ${stderr}`);
       });
     test('a helper can create a user namespace, but not together with a mount namespace', () => {
-      const unshare = numberOf([UNSHARE.x64, UNSHARE.arm64]);
-      assert.equal(run(callScript(unshare, MOUNT_NAMESPACE + USER_NAMESPACE)).stdout, String(ENOSYS));
-      assert.equal(run(callScript(unshare, USER_NAMESPACE)).stdout, '0');
+      const unshareNumber = numberOf([UNSHARE_CALL.x64, UNSHARE_CALL.arm64]);
+      assert.equal(runScript(callScript(unshareNumber, MOUNT_NAMESPACE + USER_NAMESPACE)).stdout, String(ENOSYS));
+      assert.equal(runScript(callScript(unshareNumber, USER_NAMESPACE)).stdout, '0');
     });
     test('a helper cannot open packet, netfilter, virtual machine or kernel crypto sockets, but can open a TCP socket', () => {
-      const socket = numberOf([SOCKET.x64, SOCKET.arm64]);
+      const socketNumber = numberOf([SOCKET_CALL.x64, SOCKET_CALL.arm64]);
       for (const [family, type, protocol] of [
         [17, 3, 0],
         [16, 3, 12],
         [40, 1, 0],
         [38, 5, 0],
       ] as const)
-        assert.equal(run(callScript(socket, family, type, protocol)).stdout, String(ENOSYS), `family ${family}`);
-      assert.equal(run(callScript(socket, 2, 1, 0)).stdout, '0');
+        assert.equal(
+          runScript(callScript(socketNumber, family, type, protocol)).stdout,
+          String(ENOSYS),
+          `family ${family}`,
+        );
+      assert.equal(runScript(callScript(socketNumber, 2, 1, 0)).stdout, '0');
     });
     if (process.arch === 'x64')
       test('a helper cannot make a system call of the x32 ABI', () => {
-        assert.equal(run(callScript(X32_GETPID)).stdout, String(ENOSYS));
+        assert.equal(runScript(callScript(X32_GETPID)).stdout, String(ENOSYS));
       });
     test('the process limit prevents a helper from starting two hundred processes', () => {
-      const { stdout, stderr } = run(FORK_SCRIPT);
+      const { stdout, stderr } = runScript(FORK_SCRIPT);
       assert.ok(Number(stdout) > 0 && Number(stdout) < 64, `${stdout} ${stderr}`);
     });
   });

@@ -11,8 +11,8 @@ import { type CreatedSession, startServer } from '../harness/server.ts';
 
 const pages = await openPages();
 const server = await startServer({ pages, env: { BERTH_SLOTS: '4' } });
-const neighbour = await server.createSession({ keepAlive: true });
-const neighbourClient = await CdpClient.connect(neighbour.connectUrl);
+const neighbourSession = await server.createSession({ keepAlive: true });
+const neighbourClient = await CdpClient.connect(neighbourSession.connectUrl);
 const neighbourChannel = await neighbourClient.attachToPage();
 const { pid } = server;
 
@@ -30,10 +30,10 @@ async function open(): Promise<{ session: CreatedSession; client: CdpClient; pag
 }
 
 /** An object that cannot be converted to a string, a URL or a number. */
-const NO_TEXT = { toString: 1, valueOf: 1 };
-const VALUES: ReadonlyArray<readonly [what: string, value: unknown]> = [
-  ['an object that no text can be made of', NO_TEXT],
-  ['a list of such objects', [NO_TEXT, [NO_TEXT]]],
+const UNCONVERTIBLE = { toString: 1, valueOf: 1 };
+const MALFORMED_VALUES: ReadonlyArray<readonly [what: string, value: unknown]> = [
+  ['an object that no text can be made of', UNCONVERTIBLE],
+  ['a list of such objects', [UNCONVERTIBLE, [UNCONVERTIBLE]]],
   ['a lone surrogate', '\ud800'],
   ['a number', -1e308],
   ['nothing', null],
@@ -67,9 +67,9 @@ test('a command with the id of an unanswered command is refused, because it woul
   client.sendRaw(JSON.stringify({ ...evaluateCommand, params: pendingParams }));
   client.sendRaw(JSON.stringify({ ...evaluateCommand, params: { expression: '1' } }));
   assert.match((await refusal).error?.message ?? '', /has not been answered yet/);
-  const first = client.next('the first response', ({ id, result }) => id === 900 && result !== undefined);
+  const firstResponse = client.next('the first response', ({ id, result }) => id === 900 && result !== undefined);
   await client.evaluate("finish('first')", page);
-  assert.match(JSON.stringify(await first), /"first"/);
+  assert.match(JSON.stringify(await firstResponse), /"first"/);
   await assertUnharmed('after a repeated id');
   await client.close();
   await server.release(session.id);
@@ -79,14 +79,14 @@ test('a client gets a response to every command that the gateway inspects, even 
   const { session, client, page } = await open();
   for (const [method, names] of Object.entries(INSPECTED_PARAMS))
     for (const name of names)
-      for (const [what, value] of VALUES) {
+      for (const [what, value] of MALFORMED_VALUES) {
         const { id } = await client.ask(method, { [name]: value }, page);
         assert.ok(id !== undefined, `${method} with ${what} for ${name} is answered`);
         await assertUnharmed(`${method} with ${what} for ${name}`);
       }
-  await client.ask('DOM.setFileInputFiles', { files: [NO_TEXT, NO_TEXT] }, page);
-  await client.ask('DOM.setFileInputFiles', { data: { files: [NO_TEXT] }, files: NO_TEXT }, page);
-  await client.ask('Input.dispatchDragEvent', { data: { files: [NO_TEXT] } }, page);
+  await client.ask('DOM.setFileInputFiles', { files: [UNCONVERTIBLE, UNCONVERTIBLE] }, page);
+  await client.ask('DOM.setFileInputFiles', { data: { files: [UNCONVERTIBLE] }, files: UNCONVERTIBLE }, page);
+  await client.ask('Input.dispatchDragEvent', { data: { files: [UNCONVERTIBLE] } }, page);
   assert.equal(await client.evaluate('6 * 7', page), 42);
   await client.close();
   await server.release(session.id);
@@ -100,7 +100,7 @@ test('a client gets a response to each command with malformed parameters that it
   const devtools = await CdpClient.connect(link.href);
   for (const [method, names] of Object.entries(INSPECTED_PARAMS))
     for (const name of names)
-      for (const [what, value] of VALUES) {
+      for (const [what, value] of MALFORMED_VALUES) {
         const { id } = await devtools.ask(method, { [name]: value });
         assert.ok(id !== undefined, `${method} with ${what} for ${name} is answered`);
         await assertUnharmed(`${method} with ${what} for ${name}, through DevTools`);
@@ -127,18 +127,18 @@ for (const [what, url] of [
   });
 
 test('an upgrade request with an invalid URL gets the response 404', async () => {
-  const socket = server.url.replace('http', 'ws');
+  const socketUrl = server.url.replace('http', 'ws');
   for (const path of ['//', '///', '//[', '/\\', '//v1/browsers/sessions'])
-    assert.equal((await expectUpgradeRefusal(socket + path)).status, 404, path);
+    assert.equal((await expectUpgradeRefusal(socketUrl + path)).status, 404, path);
   await assertUnharmed('upgrade requests with invalid URLs');
 });
 
 test('a client gets the events of a trace, but no information about the host', async () => {
   const { session, client } = await open();
-  const done = client.next('the end of the trace', ({ method }) => method === 'Tracing.tracingComplete');
+  const traceEnd = client.next('the end of the trace', ({ method }) => method === 'Tracing.tracingComplete');
   await client.send('Tracing.start', { transferMode: 'ReturnAsStream' });
   await client.send('Tracing.end');
-  const handle = (await done).params?.stream;
+  const handle = (await traceEnd).params?.stream;
   assert.match((await client.ask('IO.read', { handle, offset: 0 })).error?.message ?? '', /without an offset/);
   const pieces: Buffer[] = [];
   for (let isOver = false; !isOver; ) {

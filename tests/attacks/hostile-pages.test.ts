@@ -40,8 +40,8 @@ const pages = await openPages({
 const server = await startServer({ pages, env: { BERTH_SLOTS: '4' } });
 
 test('the server process and another session keep running when a page produces malformed values', async () => {
-  const neighbour = await server.createSession({ keepAlive: true });
-  const neighbourClient = await CdpClient.connect(neighbour.connectUrl);
+  const neighbourSession = await server.createSession({ keepAlive: true });
+  const neighbourClient = await CdpClient.connect(neighbourSession.connectUrl);
   const neighbourChannel = await neighbourClient.attachToPage();
   await neighbourClient.evaluate('void (globalThis.kept = 42)', neighbourChannel);
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
@@ -65,11 +65,11 @@ test('the server process and another session keep running when a page produces m
 
   // After a restart the browsers send their console messages again.
   await server.restart();
-  assert.equal(await readKept(neighbour.connectUrl), 42);
+  assert.equal(await readKept(neighbourSession.connectUrl), 42);
   assert.equal((await server.read(id)).status, 'RUNNING');
   assert.ok(!server.log().some(line => line.includes('unhandled_rejection')), 'an unhandled rejection');
   await server.release(id);
-  await server.release(neighbour.id);
+  await server.release(neighbourSession.id);
 });
 
 async function isLogged(id: string, words: string): Promise<boolean> {

@@ -12,7 +12,7 @@ import { verifyReceipt } from '../../sdk/index.ts';
 import { cancelOrderOperation, Owner } from '../harness/configured.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { agentPath, invoke, issueAgentKey } from '../harness/operations.ts';
-import { databaseText } from '../harness/other-person.ts';
+import { readDatabaseText } from '../harness/other-person.ts';
 import { openPages } from '../harness/pages.ts';
 import { CHECKOUT, startServer } from '../harness/server.ts';
 import { openUpstream } from '../harness/upstream.ts';
@@ -61,14 +61,14 @@ test('no step or redirect can open files, internal pages or private addresses', 
     const { status, body, text } = await goTo(url);
     assert.deepEqual([status, body.code], [400, 'invalid_request'], text);
   }
-  const places = [
+  const forbiddenUrls = [
     'file:///etc/passwd',
     'chrome://version',
     'http://169.254.169.254/latest/',
     'http://10.0.0.1/',
     server.url,
   ];
-  for (const [index, location] of places.entries()) {
+  for (const [index, location] of forbiddenUrls.entries()) {
     pages.set(`/to/${index}`, (_, response) => void response.writeHead(302, { location }).end());
     const { body, text } = await goTo(`${pages.url}/to/${index}`);
     assert.deepEqual([body.status, body.error?.code], ['failed', 'page_failed'], `${location}: ${text}`);
@@ -94,8 +94,8 @@ test('capturing an error page fails, even after a redirect', async () => {
 
 test('a session or an invocation of another application is not found', async () => {
   const session = (await server.api<{ id: string }>('POST', '/v1/browsers/sessions')).body;
-  const app = await server.berth('apps', 'create', '--help');
-  assert.equal(app.code, 0);
+  const helpResult = await server.berth('apps', 'create', '--help');
+  assert.equal(helpResult.code, 0);
   const otherApplication = await createOtherApplicationKey();
   const invokeResponse = await server.api<Invocation & { code: string }>(
     'POST',
@@ -103,8 +103,8 @@ test('a session or an invocation of another application is not found', async () 
     { key: otherApplication.key, body: { input: { sessionId: session.id } } },
   );
   assert.deepEqual([invokeResponse.status, invokeResponse.body.code], [404, 'not_found'], invokeResponse.text);
-  const mine = (await invoke(server, key, 'browser.content', { url: `${pages.url}/page` })).body;
-  const path = `/v1/agent/applications/${otherApplication.applicationId}/invocations/${mine.id}`;
+  const ownInvocation = (await invoke(server, key, 'browser.content', { url: `${pages.url}/page` })).body;
+  const path = `/v1/agent/applications/${otherApplication.applicationId}/invocations/${ownInvocation.id}`;
   assert.equal((await server.api('GET', path, { key: otherApplication.key })).status, 404);
   assert.equal((await server.api('POST', `${path}/cancel`, { key: otherApplication.key })).status, 404);
   await server.api('POST', `/v1/browsers/sessions/${session.id}`, { body: { status: 'REQUEST_RELEASE' } });
@@ -184,7 +184,7 @@ test('the input of an invocation is not readable in the database', async () => {
     { url: `${pages.url}/page`, proxies: none },
     { headers: { prefer: 'respond-async' } },
   );
-  assert.doesNotMatch(await databaseText(server, ['invocations']), new RegExp(secret));
+  assert.doesNotMatch(await readDatabaseText(server, ['invocations']), new RegExp(secret));
 });
 
 const jwks = await (await fetch(`${server.url}/.well-known/jwks.json`)).text();
@@ -206,9 +206,10 @@ function verifyOffline(receipt: string, keys: string, values: Readonly<Record<st
 
 test('a receipt can be verified without a network, and one changed byte is detected', async () => {
   const input = { url: `${pages.url}/page`, as: 'text' };
-  const done = (await invoke(server, key, 'browser.content', input)).body;
-  const { receipt = '', output } = done;
-  const verify = (text: string, given: object = input) => verifyOffline(text, jwks, { input: given, output });
+  const invocation = (await invoke(server, key, 'browser.content', input)).body;
+  const { receipt = '', output } = invocation;
+  const verify = (text: string, receiptInput: object = input) =>
+    verifyOffline(text, jwks, { input: receiptInput, output });
   assert.match(
     execFileSync('unshare', ['--map-root-user', '--net', 'ip', '-o', 'link'], { encoding: 'utf8' }),
     /^1: lo[^\n]*DOWN[^\n]*\n$/,
@@ -217,14 +218,14 @@ test('a receipt can be verified without a network, and one changed byte is detec
   assert.equal(intactResult.status, 0, intactResult.stderr);
   assert.match(intactResult.stdout, /The receipt is valid/);
   for (const at of [5, Math.floor(receipt.length / 2), receipt.length - 3]) {
-    const changed = receipt.slice(0, at) + (receipt[at] === 'A' ? 'B' : 'A') + receipt.slice(at + 1);
-    assert.equal(verify(changed).status, 1);
+    const changedReceipt = receipt.slice(0, at) + (receipt[at] === 'A' ? 'B' : 'A') + receipt.slice(at + 1);
+    assert.equal(verify(changedReceipt).status, 1);
   }
   assert.match(verify(receipt, { ...input, as: 'html' }).stderr, /the input does not match the receipt/);
   const [, payload = ''] = receipt.split('.');
   const { jti }: { jti: string } = JSON.parse(Buffer.from(payload, 'base64url').toString());
   assert.deepEqual((await server.api('GET', `/v1/receipts/${jti}/status`, { key: null })).body, { status: 'current' });
-  assert.deepEqual((await server.api('GET', `/v1/receipts/${done.id}/status`, { key: null })).body, {
+  assert.deepEqual((await server.api('GET', `/v1/receipts/${invocation.id}/status`, { key: null })).body, {
     status: 'unknown',
   });
   assert.equal((await server.api('GET', agentPath(server, 'operations'), { key: null })).status, 401);
@@ -287,16 +288,16 @@ test('a receipt of another installation is refused, and this installation report
     /was issued for the application/,
   );
   const { jti } = verifyReceipt(receipt, { keys, issuer: otherServer.url, audience: otherServer.applicationId });
-  const status = await server.api('GET', `/v1/receipts/${jti}/status`, { key: null });
-  assert.deepEqual(status.body, { status: 'unknown' });
+  const statusResponse = await server.api('GET', `/v1/receipts/${jti}/status`, { key: null });
+  assert.deepEqual(statusResponse.body, { status: 'unknown' });
 });
 
 // This test is last, because the tests above use the key set from before the rotation.
 test('after a rotation of the signing key, old receipts can be verified offline, but new receipts cannot be verified with the previous key set', async () => {
   const readContent = async () => (await invoke(server, key, 'browser.content', { url: `${pages.url}/page` })).body;
   const { receipt: oldReceipt = '' } = await readContent();
-  const rotated = await server.berth('keys', 'rotate-signing');
-  assert.equal(rotated.code, 0, rotated.stderr);
+  const rotateResult = await server.berth('keys', 'rotate-signing');
+  assert.equal(rotateResult.code, 0, rotateResult.stderr);
   const bothJwks = await (await fetch(`${server.url}/.well-known/jwks.json`)).text();
   const { receipt: newReceipt = '' } = await readContent();
   for (const receipt of [oldReceipt, newReceipt]) {
@@ -304,7 +305,7 @@ test('after a rotation of the signing key, old receipts can be verified offline,
     assert.equal(status, 0, stderr);
   }
   assert.equal(verifyOffline(oldReceipt, jwks).status, 0);
-  const unknown = verifyOffline(newReceipt, jwks);
-  assert.equal(unknown.status, 1);
-  assert.match(unknown.stderr, /a key that is not in the key set/);
+  const unknownKeyResult = verifyOffline(newReceipt, jwks);
+  assert.equal(unknownKeyResult.status, 1);
+  assert.match(unknownKeyResult.stderr, /a key that is not in the key set/);
 });

@@ -20,7 +20,7 @@ import {
   newSession,
   openTestSlots,
   removeDataDir,
-  START_WITHIN_MS,
+  START_TIMEOUT_MS,
   startOptions,
 } from '../engines/slots-lab.ts';
 
@@ -44,17 +44,17 @@ export const NETWORK_SCRIPT = `set -e
 
 const OWN_INTERFACES = ['lo', 'foreign0', 'foreign1'];
 const SECRET = 'the secret of this machine';
-const NAVIGATED_WITHIN_MS = 20_000;
+const NAVIGATION_TIMEOUT_MS = 20_000;
 /**
  * Whether a jail is attacked. Without a jail the packets arrive, but may be late. In a jail they never arrive, so the
  * waits are shorter.
  */
 const isJailed = process.argv[2] !== 'process';
-const DATAGRAM_WITHIN_MS = isJailed ? 4_000 : 30_000;
-const GATHERED_WITHIN_MS = isJailed ? 3_000 : 20_000;
-const PAGE_TEXT_MAX = 400;
+const DATAGRAM_TIMEOUT_MS = isJailed ? 4_000 : 30_000;
+const GATHER_TIMEOUT_MS = isJailed ? 3_000 : 20_000;
+const PAGE_TEXT_CHARS_MAX = 400;
 /** An expression for the text of the page, which is empty until the page has loaded. */
-const PAGE_TEXT =
+const PAGE_TEXT_EXPRESSION =
   "document.readyState === 'complete' && location.href !== 'about:blank' ? document.body.innerText : ''";
 
 class Attacker {
@@ -86,15 +86,15 @@ class Attacker {
   async read(url: string, channel: string): Promise<string> {
     const { errorText } = await this.call('Page.navigate', { url }, channel);
     if (typeof errorText === 'string') return errorText;
-    const look = async () => String(await this.evaluate(PAGE_TEXT, channel)) || undefined;
-    const text = await pollUntil(NAVIGATED_WITHIN_MS, `the text of ${url}`, look).catch(String);
-    return text.slice(0, PAGE_TEXT_MAX);
+    const look = async () => String(await this.evaluate(PAGE_TEXT_EXPRESSION, channel)) || undefined;
+    const text = await pollUntil(NAVIGATION_TIMEOUT_MS, `the text of ${url}`, look).catch(String);
+    return text.slice(0, PAGE_TEXT_CHARS_MAX);
   }
 
   async evaluate(expression: string, channel: string): Promise<unknown> {
     const options = { expression, awaitPromise: true, returnByValue: true };
     const { result, exceptionDetails } = await this.call('Runtime.evaluate', options, channel);
-    if (exceptionDetails) return `exception: ${JSON.stringify(exceptionDetails).slice(0, PAGE_TEXT_MAX)}`;
+    if (exceptionDetails) return `exception: ${JSON.stringify(exceptionDetails).slice(0, PAGE_TEXT_CHARS_MAX)}`;
     return isObject(result) ? result.value : undefined;
   }
 
@@ -131,7 +131,7 @@ const reachAttack =
     const hitsBefore = hits().length;
     const page = await attacker.openPage({ direct: true });
     const navigation = attacker.read(`http://${host}:${port}/`, page);
-    const seen = await withTimeout(NAVIGATED_WITHIN_MS, host, () => navigation).catch(error => String(error));
+    const seen = await withTimeout(NAVIGATION_TIMEOUT_MS, host, () => navigation).catch(error => String(error));
     return { succeeded: hits().length > hitsBefore, seen };
   };
 
@@ -153,7 +153,7 @@ const GATHER_SCRIPT = `new Promise(done => {
   peer.onicecandidate = ({ candidate }) => candidate?.candidate ? found.push(candidate.candidate) : done(found);
   peer.createDataChannel('x');
   peer.createOffer().then(offer => peer.setLocalDescription(offer));
-  setTimeout(() => done(found), ${GATHERED_WITHIN_MS});
+  setTimeout(() => done(found), ${GATHER_TIMEOUT_MS});
 })`;
 
 const stunScript = (port: number): string => `
@@ -190,17 +190,17 @@ export const ATTACKS = {
     const link =
       "Object.assign(document.createElement('a'), { href: 'data:application/octet-stream,x', download: 'x.bin' })";
     await attacker.evaluate(`{ const a = ${link}; document.body.append(a); a.click(); }`, page);
-    const downloadState = () =>
+    const readDownloadState = () =>
       attacker
         .eventParams('Browser.downloadProgress')
         .map(({ state }) => state)
         .find(state => state !== 'inProgress');
-    const seen = await pollUntil(NAVIGATED_WITHIN_MS, 'the download', downloadState).catch(String);
+    const seen = await pollUntil(NAVIGATION_TIMEOUT_MS, 'the download', readDownloadState).catch(String);
     return { succeeded: readdirSync(downloadPath).length > 0, seen: String(seen) };
   },
   'load an extension from another session': async ({ attacker, other }) => {
-    const loading = attacker.call('Extensions.loadUnpacked', { path: join(other.folder, 'extension') });
-    const seen = await loading.then(({ id }) => `loaded ${id}`, String);
+    const pendingLoad = attacker.call('Extensions.loadUnpacked', { path: join(other.folder, 'extension') });
+    const seen = await pendingLoad.then(({ id }) => `loaded ${id}`, String);
     return { succeeded: seen.startsWith('loaded'), seen };
   },
   'reach the control plane on loopback around the proxy': reachAttack('127.0.0.1'),
@@ -210,8 +210,8 @@ export const ATTACKS = {
   'learn addresses by WebRTC around the proxy': candidateAttack(true),
   'send a datagram around the proxy': async ({ attacker, datagrams, stunPort }) => {
     await attacker.evaluate(stunScript(stunPort), await attacker.openPage({ direct: true }));
-    const sent = pollUntil(DATAGRAM_WITHIN_MS, 'a datagram', () => datagrams() || undefined);
-    const seen = await sent.then(count => `${count} datagrams`, String);
+    const pendingDatagram = pollUntil(DATAGRAM_TIMEOUT_MS, 'a datagram', () => datagrams() || undefined);
+    const seen = await pendingDatagram.then(count => `${count} datagrams`, String);
     return { succeeded: datagrams() > 0, seen };
   },
 } satisfies Record<string, Attack>;
@@ -237,11 +237,11 @@ async function attackAll(form: Form): Promise<Record<string, Outcome>> {
   const dataDir = await makeDataDir();
   const slots = await openTestSlots(form, dataDir);
   try {
-    const start = () => slots.start(startOptions(newSession(), chromium), AbortSignal.timeout(START_WITHIN_MS));
-    const [box, other] = await Promise.all([start(), start()]);
+    const startBox = () => slots.start(startOptions(newSession(), chromium), AbortSignal.timeout(START_TIMEOUT_MS));
+    const [box, otherBox] = await Promise.all([startBox(), startBox()]);
     box.egress.on('connection', (socket: Socket) => void socket.destroy());
-    await plant(dataDir, other);
-    return await attackEach(box, other, dataDir);
+    await plant(dataDir, otherBox);
+    return await attackEach(box, otherBox, dataDir);
   } finally {
     await slots.close();
     await removeDataDir(dataDir);
@@ -249,16 +249,17 @@ async function attackAll(form: Form): Promise<Record<string, Outcome>> {
 }
 
 /** Plants files that everyone may read and write, so that file permissions cannot hide a missing jail. */
-async function plant(dataDir: string, other: Box): Promise<void> {
-  const open = join(dataDir, 'open');
-  for (const folder of [join(open, 'downloads'), join(other.folder, 'extension')])
+async function plant(dataDir: string, otherBox: Box): Promise<void> {
+  const openFolder = join(dataDir, 'open');
+  for (const folder of [join(openFolder, 'downloads'), join(otherBox.folder, 'extension')])
     await mkdir(folder, { recursive: true });
-  await writeFile(join(open, 'secret.txt'), SECRET);
-  await writeFile(join(other.folder, 'secret.txt'), SECRET);
+  await writeFile(join(openFolder, 'secret.txt'), SECRET);
+  await writeFile(join(otherBox.folder, 'secret.txt'), SECRET);
   const manifest = { manifest_version: 3, name: 'planted', version: '1' };
-  await writeFile(join(other.folder, 'extension/manifest.json'), JSON.stringify(manifest));
-  for (const folder of [dataDir, open, join(open, 'downloads'), other.folder]) await chmod(folder, 0o777);
-  if (!existsSync(join(open, 'secret.txt'))) throw new Error('the planted file secret.txt does not exist');
+  await writeFile(join(otherBox.folder, 'extension/manifest.json'), JSON.stringify(manifest));
+  for (const folder of [dataDir, openFolder, join(openFolder, 'downloads'), otherBox.folder])
+    await chmod(folder, 0o777);
+  if (!existsSync(join(openFolder, 'secret.txt'))) throw new Error('the planted file secret.txt does not exist');
 }
 
 async function attackEach(box: Box, other: Box, dataDir: string): Promise<Record<string, Outcome>> {
@@ -269,8 +270,8 @@ async function attackEach(box: Box, other: Box, dataDir: string): Promise<Record
   });
   http.listen(0, '0.0.0.0');
   await once(http, 'listening');
-  let datagrams = 0;
-  const udp = createSocket('udp4').on('message', () => void datagrams++);
+  let datagramCount = 0;
+  const udp = createSocket('udp4').on('message', () => void datagramCount++);
   udp.bind(0, '0.0.0.0');
   await once(udp, 'listening');
   const attacker = new Attacker(box);
@@ -279,7 +280,7 @@ async function attackEach(box: Box, other: Box, dataDir: string): Promise<Record
   const port = typeof address === 'object' && address ? address.port : 0;
   const scene = {
     ...{ attacker, page, other, openFolder: join(dataDir, 'open'), hits: () => hits, port },
-    ...{ datagrams: () => datagrams, stunPort: udp.address().port },
+    ...{ datagrams: () => datagramCount, stunPort: udp.address().port },
   };
   const outcomes: Record<string, Outcome> = {};
   for (const [name, attack] of Object.entries(ATTACKS))

@@ -13,7 +13,7 @@ import { asOrdinaryUser } from '../engines/slots-user.ts';
 import { TEST_ENGINE } from '../harness/engine.ts';
 import { ATTACKS, NETWORK_SCRIPT, type Outcome } from './jail-attacks.ts';
 
-const ATTACKED_WITHIN_MS = 300_000;
+const ATTACK_TIMEOUT_MS = 300_000;
 
 const OWN_ENV = { PATH: process.env.PATH ?? '', BERTH_TEST_ENGINE: TEST_ENGINE };
 
@@ -24,28 +24,28 @@ const OWN_ENV = { PATH: process.env.PATH ?? '', BERTH_TEST_ENGINE: TEST_ENGINE }
 const JAIL_ONLY_ATTACKS = ["read another session's folder by the path of its box"];
 
 if (process.getuid?.() === 0) {
-  suite('root', true, () => attack('root', [], process.execPath, import.meta.dirname, OWN_ENV));
-  suite('rootless', true, () =>
+  describeAttacks('root', true, () => runAttacks('root', [], process.execPath, import.meta.dirname, OWN_ENV));
+  describeAttacks('rootless', true, () =>
     asOrdinaryUser(({ prefix, node, checkout, env }) =>
-      attack('rootless', prefix, node, join(checkout, 'tests/attacks'), { ...env, BERTH_TEST_ENGINE: TEST_ENGINE }),
+      runAttacks('rootless', prefix, node, join(checkout, 'tests/attacks'), { ...env, BERTH_TEST_ENGINE: TEST_ENGINE }),
     ),
   );
   // Proves that the tests are effective. Headless shell lists no folders and loads no extensions, with or without a
   // jail, so only Chromium is tested.
   if (TEST_ENGINE === 'chromium')
-    suite('process', false, () => attack('process', [], process.execPath, import.meta.dirname, OWN_ENV));
+    describeAttacks('process', false, () => runAttacks('process', [], process.execPath, import.meta.dirname, OWN_ENV));
 }
 
 type Outcomes = Readonly<Record<string, Outcome>>;
 
-function suite(form: Form, jailed: boolean, attackAll: () => Promise<Outcomes>): void {
+function describeAttacks(form: Form, isJailed: boolean, attackAll: () => Promise<Outcomes>): void {
   describe(`attacks by a browser's client, form ${form}`, () => {
     let outcomes: Outcomes = {};
     before(async () => {
       outcomes = await attackAll();
     });
     for (const name of Object.keys(ATTACKS)) {
-      const succeeds = !jailed && !JAIL_ONLY_ATTACKS.includes(name);
+      const succeeds = !isJailed && !JAIL_ONLY_ATTACKS.includes(name);
       test(`a client of a browser ${succeeds ? 'can' : 'cannot'} ${name}`, () => {
         const outcome = outcomes[name];
         assert.ok(outcome, 'was not tried');
@@ -57,7 +57,7 @@ function suite(form: Form, jailed: boolean, attackAll: () => Promise<Outcomes>):
   });
 }
 
-function attack(
+function runAttacks(
   form: Form,
   prefix: readonly string[],
   node: string,
@@ -76,7 +76,7 @@ function attack(
     join(folder, 'jail-attacks.ts'),
     form,
   ];
-  return withTimeout(ATTACKED_WITHIN_MS, `the attacks on form ${form}`, async signal => {
+  return withTimeout(ATTACK_TIMEOUT_MS, `the attacks on form ${form}`, async signal => {
     const child = spawn('unshare', args, { env, cwd: '/', stdio: ['ignore', 'pipe', 'inherit'], signal });
     const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
     assert.equal(code, 0, output);

@@ -26,10 +26,10 @@ function countMagentaPixels(jpeg: Buffer | undefined): number {
   if (!jpeg) return 0;
   const options = ['-v', 'error', '-f', 'mjpeg', '-i', 'pipe:0', '-pix_fmt', 'rgb24', '-f', 'rawvideo', 'pipe:1'];
   const { stdout } = spawnSync('ffmpeg', options, { input: jpeg, maxBuffer: 64 * 1024 ** 2 });
-  let pixels = 0;
+  let pixelCount = 0;
   for (let at = 0; at + 2 < stdout.length; at += 3)
-    if ((stdout[at] ?? 0) > 150 && (stdout[at + 1] ?? 255) < 90 && (stdout[at + 2] ?? 0) > 150) pixels++;
-  return pixels;
+    if ((stdout[at] ?? 0) > 150 && (stdout[at + 1] ?? 255) < 90 && (stdout[at + 2] ?? 0) > 150) pixelCount++;
+  return pixelCount;
 }
 
 const seesField = (viewer: LiveViewer): boolean => countMagentaPixels(viewer.newestFrame?.jpeg) > MAGENTA_PIXELS_MIN;
@@ -48,32 +48,32 @@ async function openSecretPage(query = '') {
 }
 
 /** Changes another part of the page, so that each viewer gets a new frame. */
-const change = (page: Page, step: number): Promise<unknown> =>
+const changePage = (page: Page, step: number): Promise<unknown> =>
   page.evaluate(`document.body.style.background = 'rgb(${200 - step}, 255, 255)'`);
 
 test('only the viewer in control sees the unmasked field, until control is given back', async () => {
   const { id, browser, page, url } = await openSecretPage();
-  const [person, other] = [await LiveViewer.open(url), await LiveViewer.open(url)];
+  const [personViewer, otherViewer] = [await LiveViewer.open(url), await LiveViewer.open(url)];
   const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug?readOnly=true`);
   const readOnlyViewer = await LiveViewer.open(body.debuggerUrl);
-  const all = [person, other, readOnlyViewer];
-  for (const viewer of all) await eventually('a masked picture', () => isMasked(viewer));
+  const viewers = [personViewer, otherViewer, readOnlyViewer];
+  for (const viewer of viewers) await eventually('a masked picture', () => isMasked(viewer));
 
-  await person.takeControl();
-  await eventually('the person in control to see the field', () => seesField(person));
+  await personViewer.takeControl();
+  await eventually('the person in control to see the field', () => seesField(personViewer));
   readOnlyViewer.send({ type: 'take' });
-  for (const [step, viewer] of [other, readOnlyViewer].entries()) {
+  for (const [step, viewer] of [otherViewer, readOnlyViewer].entries()) {
     const framesBefore = viewer.frameCount;
-    await change(page, step);
+    await changePage(page, step);
     await eventually('another picture', () => viewer.frameCount > framesBefore);
     assert.ok(isMasked(viewer));
   }
 
-  await person.giveControl();
+  await personViewer.giveControl();
   await eventually('a masked picture after control was given back, although the page has not changed', () =>
-    isMasked(person),
+    isMasked(personViewer),
   );
-  for (const viewer of all) await viewer.close();
+  for (const viewer of viewers) await viewer.close();
   const pictureResponse = await fetch(`${server.url}/v1/browsers/sessions/${id}/picture`, {
     headers: { 'x-bb-api-key': server.key },
   });
@@ -115,7 +115,7 @@ test('a page beyond the limit of recorded pages is black for viewers without con
     client.send('Runtime.evaluate', { expression: `void open('${url}')`, userGesture: true }, channel);
   for (let count = 1; count < PAGES_AT_ONCE_MAX; count++) await open('about:blank');
   await open(`${pages.url}/secret`);
-  const watch = async (query: string): Promise<LiveViewer> => {
+  const openViewer = async (query: string): Promise<LiveViewer> => {
     const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug${query}`);
     const viewer = await LiveViewer.open(body.debuggerUrl);
     const tab = await eventually('the tab', () => viewer.tabs.find(({ title }) => title === 'Secret'));
@@ -123,13 +123,13 @@ test('a page beyond the limit of recorded pages is black for viewers without con
     await eventually('a picture', () => viewer.newestFrame?.head.page === tab?.page);
     return viewer;
   };
-  const readOnlyViewer = await watch('?readOnly=true');
+  const readOnlyViewer = await openViewer('?readOnly=true');
   assert.match(readOnlyViewer.last('refused')?.why ?? '', /is not known/);
-  const person = await watch('');
-  await person.takeControl();
-  await eventually('the person in control to see the page', () => seesField(person));
+  const personViewer = await openViewer('');
+  await personViewer.takeControl();
+  await eventually('the person in control to see the page', () => seesField(personViewer));
   assert.ok(isMasked(readOnlyViewer));
-  for (const viewer of [readOnlyViewer, person]) await viewer.close();
+  for (const viewer of [readOnlyViewer, personViewer]) await viewer.close();
   await client.close();
   await server.release(id);
 });

@@ -37,9 +37,9 @@ const SECRETS = {
   jwt: 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJzZWVkLUp3dCJ9.c2VlZC1Kd3Qtc2lnbmF0dXJl',
 } as const;
 const FLOOD_LINES = 100_000;
-const FLOOD_MS = 240_000;
+const FLOOD_TIMEOUT_MS = 240_000;
 
-const LOGIN = `<!doctype html><title>Login</title>
+const LOGIN_PAGE = `<!doctype html><title>Login</title>
 <form action="/landed" method="get"><input id="user" name="user"><input id="password" type="password" name="pw"></form>
 <input id="free" type="password">
 <script>
@@ -59,7 +59,7 @@ const LOGIN = `<!doctype html><title>Login</title>
     console.log('api done');
   })();
 </script>`;
-const FLOOD = `<!doctype html><title>Flood</title><script>
+const FLOOD_PAGE = `<!doctype html><title>Flood</title><script>
   for (let line = 0; line < ${FLOOD_LINES}; line++) console.log('line', line);
   fetch('/api').then(() => { location.hash = 'over'; document.title = 'over'; });
 </script>`;
@@ -67,7 +67,7 @@ const FLOOD = `<!doctype html><title>Flood</title><script>
 const pages = await openPages({
   '/login': (_, response) => {
     const headers = { 'content-type': 'text/html', 'set-cookie': `sid=${SECRETS.cookie}; HttpOnly; Path=/` };
-    response.writeHead(200, headers).end(LOGIN);
+    response.writeHead(200, headers).end(LOGIN_PAGE);
   },
   '/api': (_, response) => {
     const headers = {
@@ -78,7 +78,7 @@ const pages = await openPages({
     response.writeHead(200, headers).end(SECRETS.responseBody);
   },
   '/landed': '<!doctype html><title>Landed</title>',
-  '/flood': FLOOD,
+  '/flood': FLOOD_PAGE,
 });
 const server = await startServer({ pages, env: { BERTH_SLOTS: '4' } });
 
@@ -93,12 +93,12 @@ const paramsOf = (entry: SessionLog): Record<string, unknown> => Object(entry.re
 /** Asserts that the text contains no secret: unchanged, URL-encoded, or as Basic authorization. */
 function assertClean(where: string, text: string | Buffer): void {
   for (const [name, seed] of Object.entries(SECRETS))
-    for (const way of [
+    for (const secretForm of [
       seed,
       encodeURIComponent(seed),
       Buffer.from(seed).toString('base64').replace(/=+$/, '').slice(0, -1),
     ])
-      assert.ok(!text.includes(way), `${where} contains the secret ${name}: ${excerptAround(text, way)}`);
+      assert.ok(!text.includes(secretForm), `${where} contains the secret ${name}: ${excerptAround(text, secretForm)}`);
 }
 
 function excerptAround(text: string | Buffer, found: string): string {
@@ -115,8 +115,8 @@ function* filesUnder(folder: string): Generator<string> {
 }
 
 test('the log of a page with a hundred thousand entries is limited, and the number of dropped entries is recorded', async () => {
-  const neighbour = await server.createSession();
-  const neighbourClient = await CdpClient.connect(neighbour.connectUrl);
+  const neighbourSession = await server.createSession();
+  const neighbourClient = await CdpClient.connect(neighbourSession.connectUrl);
   const neighbourChannel = await neighbourClient.attachToPage();
   const session = await server.createSession();
   const client = await CdpClient.connect(session.connectUrl);
@@ -125,20 +125,22 @@ test('the log of a page with a hundred thousand entries is limited, and the numb
   let isOver = false;
   const evaluation = JSON.stringify({ expression: 'document.title', returnByValue: true });
   // The page sets the title once it has logged everything.
-  const title = async (): Promise<unknown> => {
+  const readTitle = async (): Promise<unknown> => {
     await navigation;
     const ask = (id: number): string =>
       `{"id":${id},"method":"Runtime.evaluate","params":${evaluation},"sessionId":"${page}"}`;
-    const { result } = await client.askRaw(ask, 'the title of the flood', FLOOD_MS);
+    const { result } = await client.askRaw(ask, 'the title of the flood', FLOOD_TIMEOUT_MS);
     return Object(result?.result).value;
   };
-  const over = eventually('the flood to be over', title, found => found === 'over', FLOOD_MS).finally(() => {
-    isOver = true;
-  });
-  over.catch(() => {}); // The promise is awaited below.
+  const floodEnd = eventually('the flood to be over', readTitle, found => found === 'over', FLOOD_TIMEOUT_MS).finally(
+    () => {
+      isOver = true;
+    },
+  );
+  floodEnd.catch(() => {}); // The promise is awaited below.
   for (let count = 0; !isOver; count++)
     assert.equal(await neighbourClient.evaluate(`${count}`, neighbourChannel), count);
-  await over;
+  await floodEnd;
   const hasApiRequest = (log: readonly SessionLog[]): boolean =>
     log.some(entry => JSON.stringify(paramsOf(entry)).includes('/api'));
   await server.release(session.id);
@@ -149,19 +151,28 @@ test('the log of a page with a hundred thousand entries is limited, and the numb
     if (reply.body.length === 0) break;
     cursor = String(reply.headers['x-next-after']);
   }
-  const kept = log.filter(entry => entry.method === 'Runtime.consoleAPICalled').length;
+  const keptCount = log.filter(entry => entry.method === 'Runtime.consoleAPICalled').length;
   const markers = log
     .filter(entry => entry.method === 'Log.entriesDropped')
     .map(paramsOf)
     .filter(({ type }) => type === 'console');
-  const dropped = markers.reduce((sum, { count }) => sum + Number(count), 0);
+  const droppedCount = markers.reduce((sum, { count }) => sum + Number(count), 0);
   // The sum may be one higher, because the browser itself may report that the page has no icon.
-  assert.ok([0, 1].includes(kept + dropped - FLOOD_LINES), `${kept} were kept, ${dropped} were reported as dropped`);
-  assert.ok(kept >= 1_000 && kept <= 20_000 && markers.length < 20, `${kept} kept, ${markers.length} markers`);
-  const ofOtherPage = await server.api<SessionLog[]>('GET', `${logPath(session.id)}?pageId=7&type=console&limit=1000`);
-  assert.equal(ofOtherPage.body.length, markers.length, 'what was dropped may have been of any page');
+  assert.ok(
+    [0, 1].includes(keptCount + droppedCount - FLOOD_LINES),
+    `${keptCount} were kept, ${droppedCount} were reported as dropped`,
+  );
+  assert.ok(
+    keptCount >= 1_000 && keptCount <= 20_000 && markers.length < 20,
+    `${keptCount} kept, ${markers.length} markers`,
+  );
+  const otherPageResponse = await server.api<SessionLog[]>(
+    'GET',
+    `${logPath(session.id)}?pageId=7&type=console&limit=1000`,
+  );
+  assert.equal(otherPageResponse.body.length, markers.length, 'what was dropped may have been of any page');
   assert.ok(hasApiRequest(log), 'the request after the flood is in the log');
-  await server.release(neighbour.id);
+  await server.release(neighbourSession.id);
 });
 
 test('no secret is stored in the log, the HAR file, the events or any other file', async () => {
@@ -184,18 +195,18 @@ test('no secret is stored in the log, the HAR file, the events or any other file
   assert.match(String(await page.evaluate('document.cookie')), /seed/);
   assert.equal(await page.evaluate("localStorage.getItem('note')"), SECRETS.storage);
   await page.evaluate("prompt('say it')");
-  const raw = await CdpClient.connect(session.connectUrl);
-  const channel = await raw.attachToPage();
-  await raw.evaluate(
+  const rawClient = await CdpClient.connect(session.connectUrl);
+  const channel = await rawClient.attachToPage();
+  await rawClient.evaluate(
     `document.querySelector('#free').value = "${SECRETS.literal}"; /* it's */ document.cookie`,
     channel,
   );
-  await raw.evaluate('document.querySelector("#free").value', channel);
+  await rawClient.evaluate('document.querySelector("#free").value', channel);
   await page.evaluate('document.forms[0].submit()');
   await page.waitForURL('**/landed**');
   await page.goto(`${pages.url.replace('://', `://user:${SECRETS.userInfo}@`)}/next`);
   await page.evaluate(() => console.log('the very last words'));
-  await raw.close();
+  await rawClient.close();
   const isLast = (entry: SessionLog): boolean => JSON.stringify(paramsOf(entry)).includes('the very last words');
   await eventually(
     'the log to be written',
@@ -225,10 +236,10 @@ test('no secret is stored in the log, the HAR file, the events or any other file
   assertClean('the events', (await server.api('GET', `/v1/browsers/sessions/${session.id}/events`)).text);
   assertClean("the server's own log", server.log().join('\n'));
   await server.kill('SIGINT');
-  let files = 0;
+  let fileCount = 0;
   for (const path of filesUnder(server.dataDir)) {
     assertClean(path.slice(server.dataDir.length), readFileSync(path));
-    files++;
+    fileCount++;
   }
-  assert.ok(files > 100, 'the search included the files of the database');
+  assert.ok(fileCount > 100, 'the search included the files of the database');
 });

@@ -29,20 +29,23 @@ const LOG_DELAY_MS = 500;
 
 const CONTEXTS = '/v1/browsers/contexts';
 /** The maximum number of concurrent exports per application. */
-const EXPORTS_AT_ONCE = 2;
+const CONCURRENT_EXPORTS_MAX = 2;
 
 const pages = await openPages();
 const server = await startServer({ pages });
-const neighbour = await server.createSession({ keepAlive: true });
-const client = await CdpClient.connect(neighbour.connectUrl);
+const neighbourSession = await server.createSession({ keepAlive: true });
+const client = await CdpClient.connect(neighbourSession.connectUrl);
 const page = await client.attachToPage();
 
 const statePath = (context: string): string => `${CONTEXTS}/${context}/storage-state`;
 
 /** Starts a request, and returns the response without reading its body. */
 async function requestUnread(path: string): Promise<IncomingMessage> {
-  const sent = get(`${server.url}${path}`, { agent: false, headers: { authorization: `Bearer ${server.key}` } });
-  const [reply]: IncomingMessage[] = await once(sent, 'response');
+  const outgoingRequest = get(`${server.url}${path}`, {
+    agent: false,
+    headers: { authorization: `Bearer ${server.key}` },
+  });
+  const [reply]: IncomingMessage[] = await once(outgoingRequest, 'response');
   assert.equal(reply?.statusCode, 200);
   reply.on('error', () => {}); // The test destroys the response.
   return reply;
@@ -70,11 +73,11 @@ async function runBesideOtherSession<T>(work: () => Promise<T>): Promise<Observa
   }
   const result = await resultPromise;
   await timer(LOG_DELAY_MS);
-  const told = server
+  const turnLines = server
     .log()
     .slice(linesBefore)
     .filter(line => line.includes('"loop.long_turn"'));
-  const cpuMs = told.map(line => Number(/"cpuMs":(\d+)/.exec(line)?.[1]));
+  const cpuMs = turnLines.map(line => Number(/"cpuMs":(\d+)/.exec(line)?.[1]));
   return { result, responseCount, longestCpuMs: Math.max(0, ...cpuMs) };
 }
 
@@ -103,7 +106,7 @@ test('the storage of a large context is exported without delaying other sessions
 
 test('unread exports count towards the limit of their application, and other applications are still served', async () => {
   const unreadResponses = await Promise.all(
-    Array.from({ length: EXPORTS_AT_ONCE }, () => requestUnread(statePath(largeContext))),
+    Array.from({ length: CONCURRENT_EXPORTS_MAX }, () => requestUnread(statePath(largeContext))),
   );
   const refusal = await server.api('GET', statePath(largeContext));
   assert.equal(refusal.status, 429, refusal.text.slice(0, 500));

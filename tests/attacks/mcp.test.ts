@@ -103,11 +103,11 @@ test('a script result that is too long is cut or refused, even if the page repla
   const { sessionId } = await call('browser_open');
   await call('browser_navigate', { sessionId, url: `${pages.url}/names` });
   const evaluate = (script: string) => call('browser_evaluate', { sessionId, function: script });
-  const long = "() => '\\u4e00'.repeat(10_000_000)";
-  assert.match((await evaluate(long)).text, /The value has 10000002 characters as JSON/);
+  const longScript = "() => '\\u4e00'.repeat(10_000_000)";
+  assert.match((await evaluate(longScript)).text, /The value has 10000002 characters as JSON/);
   assert.match((await evaluate("() => 'x'.repeat(200_000)")).text, /x\n\(The first 100000 of 200002 characters\.\)/);
   await evaluate("() => { JSON.stringify = () => ''; }");
-  const { isError, text } = await evaluate(long);
+  const { isError, text } = await evaluate(longScript);
   assert.ok(isError, text.slice(0, 500));
   const logResponse = await evaluate("() => { console.log('\\u4e00'.repeat(10_000_000)); return 'logged'; }");
   assert.ok(!logResponse.isError, logResponse.text.slice(0, 500));
@@ -143,10 +143,10 @@ test('a key with only browsers:connect can control sessions, but cannot open, cl
 });
 
 test('a key that is revoked between two calls is refused at the second call', async () => {
-  const made = await keyWith(['browsers:read', 'browsers:write', 'browsers:connect']);
-  const { call, close } = await connectAgent(made.key);
+  const revokedKey = await keyWith(['browsers:read', 'browsers:write', 'browsers:connect']);
+  const { call, close } = await connectAgent(revokedKey.key);
   const { sessionId } = await call('browser_open');
-  const path = `/v1/applications/${server.applicationId}/agent-keys/${made.id}`;
+  const path = `/v1/applications/${server.applicationId}/agent-keys/${revokedKey.id}`;
   const { headers } = await server.api('GET', path, { key: await createOwnerToken(server) });
   const revokeResponse = await server.api('DELETE', path, {
     key: await createOwnerToken(server),
@@ -160,8 +160,11 @@ test('a key that is revoked between two calls is refused at the second call', as
 
 test('a running call ends when its key is revoked, and another key can continue the session', async () => {
   const scopes = ['browsers:read', 'browsers:write', 'browsers:connect'];
-  const made = await keyWith(scopes);
-  const [revokedAgent, otherAgent] = [await connectAgent(made.key), await connectAgent((await keyWith(scopes)).key)];
+  const revokedKey = await keyWith(scopes);
+  const [revokedAgent, otherAgent] = [
+    await connectAgent(revokedKey.key),
+    await connectAgent((await keyWith(scopes)).key),
+  ];
   const { sessionId } = await revokedAgent.call('browser_open', { url: `${pages.url}/` });
   const pendingCall = revokedAgent.call('browser_evaluate', {
     sessionId,
@@ -169,7 +172,7 @@ test('a running call ends when its key is revoked, and another key can continue 
   });
   const callOutcome = pendingCall.then(({ isError, text }) => (isError ? 'refused' : text), String);
   await eventually('the request of the page', () => pages.hits('/held') === 1);
-  const path = `/v1/applications/${server.applicationId}/agent-keys/${made.id}`;
+  const path = `/v1/applications/${server.applicationId}/agent-keys/${revokedKey.id}`;
   const revokeRequest = { key: await createOwnerToken(server), headers: { 'if-match': '*' } };
   assert.equal((await server.api('DELETE', path, revokeRequest)).status, 204);
   await assert.rejects(revokedAgent.call('browser_snapshot', { sessionId }), /401|invalid/i);
@@ -190,23 +193,23 @@ test('the endpoint offers no stream that could stay open after a key is revoked'
 });
 
 test('URLs of files, internal browser pages and this machine are refused by the tools', async () => {
-  const secret = await openPages({ '/': 'secret' }); // On loopback, which sessions may not reach.
+  const secretPages = await openPages({ '/': 'secret' }); // On loopback, which sessions may not reach.
   const { call, close } = await connectAgent();
   const { sessionId } = await call('browser_open');
-  const [internal, forbidden] = [/Opening \S+: pages is refused/, /Berth refused this request: rule \w+/];
+  const [internalPattern, forbiddenPattern] = [/Opening \S+: pages is refused/, /Berth refused this request: rule \w+/];
   for (const [url, refusal] of [
-    ['file:///etc/passwd', internal],
-    ['chrome://version', internal],
-    ['view-source:about:blank', internal],
-    [`http://[::1]:${secret.port}`, forbidden],
-    [secret.url, forbidden],
-    [`${server.url}/healthz`, forbidden],
+    ['file:///etc/passwd', internalPattern],
+    ['chrome://version', internalPattern],
+    ['view-source:about:blank', internalPattern],
+    [`http://[::1]:${secretPages.port}`, forbiddenPattern],
+    [secretPages.url, forbiddenPattern],
+    [`${server.url}/healthz`, forbiddenPattern],
   ] as const) {
     assert.match((await call('browser_navigate', { sessionId, url })).text, refusal, url);
     const tab = await call('browser_tabs', { sessionId, action: 'new', url });
     assert.match((tab.isError ? tab : await call('browser_snapshot', { sessionId })).text, refusal, url);
   }
-  assert.equal(secret.hits('/'), 0);
+  assert.equal(secretPages.hits('/'), 0);
   await call('browser_close', { sessionId });
   await close();
 });
@@ -214,13 +217,13 @@ test('URLs of files, internal browser pages and this machine are refused by the 
 test('a page that hangs delays only its own session', async () => {
   const { call, close } = await connectAgent();
   const busyPageResponse = await call('browser_open', { url: `${pages.url}/busy` });
-  const calm = await call('browser_open', { url: `${pages.url}/` });
+  const calmPageResponse = await call('browser_open', { url: `${pages.url}/` });
   const [, ref = ''] = /"Hang" \[ref=(\w+)\]/.exec(busyPageResponse.text) ?? [];
-  const hanging = call('browser_click', { sessionId: busyPageResponse.sessionId, ref });
-  assert.match((await call('browser_snapshot', { sessionId: calm.sessionId })).text, /Title: Home/);
-  assert.ok((await hanging).isError);
-  assert.match((await call('browser_snapshot', { sessionId: calm.sessionId })).text, /Title: Home/);
-  await Promise.all([busyPageResponse, calm].map(({ sessionId }) => call('browser_close', { sessionId })));
+  const pendingClick = call('browser_click', { sessionId: busyPageResponse.sessionId, ref });
+  assert.match((await call('browser_snapshot', { sessionId: calmPageResponse.sessionId })).text, /Title: Home/);
+  assert.ok((await pendingClick).isError);
+  assert.match((await call('browser_snapshot', { sessionId: calmPageResponse.sessionId })).text, /Title: Home/);
+  await Promise.all([busyPageResponse, calmPageResponse].map(({ sessionId }) => call('browser_close', { sessionId })));
   await close();
 });
 

@@ -9,7 +9,7 @@ import { cancelOrderOperation, Owner } from '../harness/configured.ts';
 import { filesUnder } from '../harness/files-under.ts';
 import { createOwnerToken } from '../harness/limits.ts';
 import { agentPath, invoke, issueAgentKey } from '../harness/operations.ts';
-import { databaseText, queryRows } from '../harness/other-person.ts';
+import { queryRows, readDatabaseText } from '../harness/other-person.ts';
 import { startOtlpReceiver } from '../harness/otlp-receiver.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -29,16 +29,17 @@ const owner = await Owner.open(server);
 const { key } = await issueAgentKey(server, {
   grants: ['shop.call', 'shop.read'].map(operationId => ({ operationId })),
 });
-let calls = 0;
+let callCount = 0;
 const call = (id: string, orderId: string) => {
-  calls += 1;
-  return invoke(server, key, id, { orderId }, { headers: { 'idempotency-key': `call ${calls}` } });
+  callCount += 1;
+  return invoke(server, key, id, { orderId }, { headers: { 'idempotency-key': `call ${callCount}` } });
 };
 const hosts = [upstream.host];
 const auth = { credentialId: 'shop-api', as: 'bearer' };
 
 test('a schema that is too expensive to evaluate is refused without delaying other requests, and the error contains its path', async () => {
-  const deep = (levels: number): object => (levels === 0 ? {} : { properties: { a: deep(levels - 1) } });
+  const nestedSchema = (levels: number): object =>
+    levels === 0 ? {} : { properties: { a: nestedSchema(levels - 1) } };
   const doublingDefs = Object.fromEntries(
     Array.from({ length: 20 }, (_, n) => [
       `d${n}`,
@@ -57,7 +58,7 @@ test('a schema that is too expensive to evaluate is refused without delaying oth
     ['a pattern', { properties: { orderId: { pattern: '^(a+)+$' } } }],
     ['a pattern of names', { patternProperties: { '^([a-z]+)*$': {} }, properties: { orderId: {} } }],
     ['lookaround', { properties: { orderId: { pattern: '(?=a)b' } } }],
-    ['depth', deep(13)],
+    ['depth', nestedSchema(13)],
     ['doubling references', { properties: { orderId: { $ref: '#/$defs/d0' } }, $defs: { ...doublingDefs, d20: {} } }],
     ['a long chain of references', { properties: { orderId: { $ref: '#/$defs/0' } }, $defs: chain(2_000, 1) }],
     ['a long chain in the order of its end', { $defs: chain(2_000, -1) }],
@@ -185,7 +186,7 @@ test('an output that looks like a stored file is not treated as a file, and does
 });
 
 test('a secret that the called service echoes is masked in the response of the call', async () => {
-  const basic = Buffer.from(`me:${PASSWORD}`).toString('base64');
+  const basicCredentials = Buffer.from(`me:${PASSWORD}`).toString('base64');
   const echoes = [
     SECRET,
     encodeURIComponent(SECRET),
@@ -222,8 +223,8 @@ test('a secret that the called service echoes is masked in the response of the c
     sendJson(response, 200, { got: headers.authorization, state: 'x' }),
   );
   const callResponse = await call('shop.read', 'basic');
-  assert.equal(upstream.receivedRequests('/orders/basic/').at(-1)?.headers.authorization, `Basic ${basic}`);
-  assert.ok(!callResponse.text.includes(basic), callResponse.text);
+  assert.equal(upstream.receivedRequests('/orders/basic/').at(-1)?.headers.authorization, `Basic ${basicCredentials}`);
+  assert.ok(!callResponse.text.includes(basicCredentials), callResponse.text);
 });
 
 test('a call fails at its time limit if the response is slow and endless, and a compressed response makes a call fail without being unpacked', async () => {
@@ -258,9 +259,9 @@ test('a sealed value that was copied to another credential or version cannot be 
     cancelOrderOperation(upstream, { effect: 'read', binding: { auth: { credentialId: 'bait', as: 'bearer' } } }),
   );
   assert.equal((await call('shop.read', 'bait')).body.status, 'succeeded');
-  const move = `update stored_credential_versions bait set sealed = shop.sealed from stored_credential_versions shop
+  const moveQuery = `update stored_credential_versions bait set sealed = shop.sealed from stored_credential_versions shop
     where bait.credential_id = 'bait' and shop.credential_id = 'shop-api' and shop.destroy_at is null`;
-  await queryRows(server, move);
+  await queryRows(server, moveQuery);
   const assertRefused = async (order: string): Promise<void> => {
     const { status, text } = await call('shop.read', order);
     assert.ok(status >= 500 && !text.includes(SECRET), text);
@@ -271,10 +272,10 @@ test('a sealed value that was copied to another credential or version cannot be 
     const { status, text } = await owner.writeCredential('bait', { type: 'api_key', value: { key }, hosts }, '*');
     assert.equal(status, 200, text);
   }
-  const rewind = `update stored_credential_versions bait set sealed = earlier.sealed from stored_credential_versions earlier
+  const rewindQuery = `update stored_credential_versions bait set sealed = earlier.sealed from stored_credential_versions earlier
     where bait.credential_id = 'bait' and earlier.credential_id = 'bait' and earlier.version = bait.version - 1
       and bait.destroy_at is null`;
-  await queryRows(server, rewind);
+  await queryRows(server, rewindQuery);
   await assertRefused('rewound');
 });
 
@@ -296,7 +297,7 @@ test('no secret of a used credential is found in the database, logs, traces, fil
   await eventually('the traces of the calls', () => receiver.spans.some(({ name }) => /invoke/i.test(name)));
   const textsByPlace: Record<string, string> = {
     traces: JSON.stringify(receiver.spans, (_, value) => (typeof value === 'bigint' ? String(value) : value)),
-    database: await databaseText(server, tables),
+    database: await readDatabaseText(server, tables),
     logs: server.log().join('\n'),
     receipts: receipts.join('\n'),
     invocations: text,

@@ -49,10 +49,10 @@ for (const path of [...PATHS, `http://127.0.0.1:${operatorPort}/metrics`])
     }
   });
 
-const LISTENS = '0A';
+const LISTEN_STATE = '0A';
 
 /** The TCP ports on which a process listens, found through the sockets among its open files. */
-function listeningPorts(pid: number): number[] {
+function findListeningPorts(pid: number): number[] {
   const files = readdirSync(`/proc/${pid}/fd`).map(fd => {
     try {
       return readlinkSync(`/proc/${pid}/fd/${fd}`);
@@ -63,14 +63,14 @@ function listeningPorts(pid: number): number[] {
   const rows = ['tcp', 'tcp6'].flatMap(name => readFileSync(`/proc/${pid}/net/${name}`, 'utf8').trim().split('\n'));
   return rows
     .map(row => row.trim().split(/\s+/))
-    .filter(([, , , state, , , , , , inode]) => state === LISTENS && files.includes(`socket:[${inode}]`))
+    .filter(([, , , state, , , , , , inode]) => state === LISTEN_STATE && files.includes(`socket:[${inode}]`))
     .map(([, address = '']) => Number.parseInt(address.split(':').at(-1) ?? '', 16));
 }
 
 test('the server listens only on the public port and the operator port', async () => {
   const { id } = await server.createSession({ keepAlive: true });
-  const expected = [Number(new URL(server.url).port), operatorPort];
-  assert.deepEqual(listeningPorts(server.pid).toSorted(), expected.toSorted());
+  const expectedPorts = [Number(new URL(server.url).port), operatorPort];
+  assert.deepEqual(findListeningPorts(server.pid).toSorted(), expectedPorts.toSorted());
   await server.release(id);
 });
 

@@ -18,7 +18,7 @@ import {
 } from '../../server/engines/egress/outbound-calls/outbound-calls.ts';
 import { createResolver } from '../../server/engines/egress/resolve.ts';
 import { addressRules } from '../../server/engines/egress/rules.ts';
-import { type Listener, thisMachine } from '../../server/engines/egress/this-machine.ts';
+import { createThisMachine, type Listener } from '../../server/engines/egress/this-machine.ts';
 import { systemClock } from '../../server/kit/clock.ts';
 import { type Answerer, openNameServer, PATIENT_TIMEOUTS } from '../engines/egress-dns.ts';
 import { listen, loopbackRange } from '../engines/egress-fixture.ts';
@@ -26,7 +26,7 @@ import { makeAuthority } from '../harness/authority.ts';
 
 const HOST = 'hooks.test';
 const DEADLINE_MS = 20_000;
-const BYTES_MAX = 64 * 1024;
+const RESPONSE_BYTES_MAX = 64 * 1024;
 const authority = makeAuthority('Outbound test');
 const leaf = authority.issue(HOST);
 
@@ -45,24 +45,27 @@ interface OpenedOutbound {
   asked(name: string): number;
 }
 
-async function open(t: TestContext, world: OpenOptions): Promise<OpenedOutbound> {
-  const { ports, hosts = { [HOST]: '127.0.0.1' }, answerer = () => ({ addresses: [] }), listeners = [] } = world;
+async function open(t: TestContext, options: OpenOptions): Promise<OpenedOutbound> {
+  const { ports, hosts = { [HOST]: '127.0.0.1' }, answerer = () => ({ addresses: [] }), listeners = [] } = options;
   const nameServer = await openNameServer(answerer);
   t.after(() => nameServer[Symbol.asyncDispose]());
-  const machine = thisMachine({ listeners, clock: systemClock });
+  const machine = createThisMachine({ listeners, clock: systemClock });
   const calls = new OutboundCalls({
-    rules: addressRules([...ports.map(loopbackRange), ...(world.allow ?? [])], machine),
+    rules: addressRules([...ports.map(loopbackRange), ...(options.allow ?? [])], machine),
     resolver: () =>
       createResolver({
         hosts: new Map(Object.entries(hosts)),
         ...{ clock: systemClock, servers: [nameServer.address], timeouts: PATIENT_TIMEOUTS },
       }),
     authorities: authority.pem,
-    limits: world.limits ?? {},
+    limits: options.limits ?? {},
   });
   return {
     send: (url, call, signal) =>
-      calls.send({ method: 'POST', url, deadlineMs: DEADLINE_MS, maxResponseBytes: BYTES_MAX, ...call }, signal),
+      calls.send(
+        { method: 'POST', url, deadlineMs: DEADLINE_MS, maxResponseBytes: RESPONSE_BYTES_MAX, ...call },
+        signal,
+      ),
     check: url => calls.check(url),
     asked: name => nameServer.queryCount(name),
   };
@@ -300,8 +303,8 @@ test('headers that would inject other headers or control the connection are refu
       'refused bad_header',
       JSON.stringify(headers),
     );
-  const many = Object.fromEntries(Array.from({ length: 65 }, (_, at) => [`x-${at}`, '1']));
-  assert.equal(summarizeFailure(await outbound.send(url, { headers: many })), 'refused too_many_headers');
+  const manyHeaders = Object.fromEntries(Array.from({ length: 65 }, (_, at) => [`x-${at}`, '1']));
+  assert.equal(summarizeFailure(await outbound.send(url, { headers: manyHeaders })), 'refused too_many_headers');
   assert.equal(
     summarizeFailure(await outbound.send(url, { headers: { 'x-a': 'a'.repeat(40_000) } })),
     'refused too_many_headers',
@@ -329,14 +332,14 @@ test('a response that is larger than allowed is aborted, with or without a decla
   const { port, url } = await openReceiver(t, (request, response) => {
     if (request.url === '/long') return void response.writeHead(200, { 'content-length': 1e12 }).write('x');
     const part = Buffer.alloc(16 * 1024);
-    const more = (): void => {
+    const writeParts = (): void => {
       while (!response.destroyed) {
         writtenBytes += part.length;
         if (!response.write(part)) break;
       }
     };
-    response.on('drain', more);
-    more();
+    response.on('drain', writeParts);
+    writeParts();
   });
   const outbound = await open(t, { ports: [port] });
   assert.equal(summarizeFailure(await outbound.send(`${url}/long`)), 'unknown answer_too_large');
@@ -354,9 +357,9 @@ test('a response with endless or too many headers, or with endless interim respo
     const outbound = await open(t, { ports: [port] });
     assert.equal(summarizeFailure(await outbound.send(url)), `unknown ${reason}`);
   }
-  const many = 'x: y\r\n'.repeat(101);
+  const manyHeaders = 'x: y\r\n'.repeat(101);
   const { port, url } = await openRawServer(t, socket =>
-    socket.end(`HTTP/1.1 200 OK\r\n${many}content-length: 0\r\n\r\n`),
+    socket.end(`HTTP/1.1 200 OK\r\n${manyHeaders}content-length: 0\r\n\r\n`),
   );
   const outbound = await open(t, { ports: [port] });
   assert.equal(summarizeFailure(await outbound.send(url)), 'unknown answer_head_too_large');
@@ -458,9 +461,9 @@ test('requests do not use a proxy from the environment', async t => {
 /** Writes the head, and then writes `part` again and again until the client closes the connection. */
 function flood(socket: Socket, head: string, part: string): void {
   socket.write(head);
-  const more = (): void => {
+  const writeParts = (): void => {
     while (!socket.destroyed && socket.writable) if (!socket.write(part)) break;
   };
-  socket.on('drain', more);
-  more();
+  socket.on('drain', writeParts);
+  writeParts();
 }

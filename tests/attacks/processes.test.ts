@@ -6,15 +6,15 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { CdpClient } from '../harness/cdp.ts';
-import { encodersOf } from '../harness/encoders.ts';
+import { encoderPidsOf } from '../harness/encoders.ts';
 import { openPages } from '../harness/pages.ts';
 import { listReplays } from '../harness/recordings.ts';
 import { startServer } from '../harness/server.ts';
 import { browserProcessOf, processesOf } from '../harness/session-processes.ts';
-import { eventually, WITHIN_MS } from '../harness/until.ts';
+import { eventually, WAIT_TIMEOUT_MS } from '../harness/until.ts';
 
 /** Length of the recording, long enough to keep ffmpeg busy. */
-const RECORDED_MS = 3_000;
+const RECORDING_MS = 3_000;
 
 const pages = await openPages({
   '/moving': `<!doctype html><title>Moving</title><p>0</p><script>
@@ -25,7 +25,7 @@ const server = await startServer({ pages });
 /** The value of `Seccomp:` in /proc/PID/status if a filter is installed. */
 const SECCOMP_FILTER = '2';
 /** The state LISTEN in /proc/PID/net/tcp. */
-const LISTEN = '0A';
+const LISTEN_STATE = '0A';
 
 interface ProcessFacts {
   readonly pid: number;
@@ -61,7 +61,7 @@ function readFacts(pid: number): ProcessFacts {
 }
 
 function readEncoderFacts(): EncoderFacts | undefined {
-  const [pid] = encodersOf(server.pid);
+  const [pid] = encoderPidsOf(server.pid);
   return pid === undefined ? undefined : readFactsWhileStopped(pid);
 }
 
@@ -82,8 +82,8 @@ function readFactsWhileStopped(pid: number): EncoderFacts | undefined {
  * encode.
  */
 async function waitForEncoder(isAtWork: () => boolean): Promise<EncoderFacts | undefined> {
-  const deadline = performance.now() + WITHIN_MS;
-  while (isAtWork() && performance.now() < deadline) {
+  const deadlineMs = performance.now() + WAIT_TIMEOUT_MS;
+  while (isAtWork() && performance.now() < deadlineMs) {
     const facts = readEncoderFacts();
     if (facts) return facts;
     await setImmediate();
@@ -98,7 +98,7 @@ test('ffmpeg runs without access to files, network or privileges of the server',
   await client.send('Page.navigate', { url: `${pages.url}/moving` }, page);
   const pageFolder = join(server.dataDir, 'recordings', id, '0');
   await eventually('the page to be recorded', () => existsSync(pageFolder));
-  await setTimeout(RECORDED_MS);
+  await setTimeout(RECORDING_MS);
   const encoderFacts = waitForEncoder(() => existsSync(pageFolder));
   await server.release(id);
   const [ffmpeg] = await Promise.all([encoderFacts, listReplays(server, id)]); // Reading the replays starts ffmpeg.
@@ -116,7 +116,7 @@ test('ffmpeg runs without access to files, network or privileges of the server',
  * Returns the kind and the properties of a process of Chromium. The list is empty if the process has ended or is not
  * part of Chromium.
  */
-function kindAndFacts(pid: number): ReadonlyArray<readonly [kind: string, ProcessFacts]> {
+function readKindAndFacts(pid: number): ReadonlyArray<readonly [kind: string, ProcessFacts]> {
   try {
     const isChromium = readFileSync(`/proc/${pid}/comm`, 'utf8').startsWith('chrom');
     return isChromium ? [[kindOf(pid), readFacts(pid)]] : [];
@@ -144,7 +144,7 @@ test('every browser process runs with no_new_privs and the seccomp filter, and r
   const expectedKinds = ['browser', 'zygote', 'gpu-process', 'network.mojom.NetworkService', 'renderer'];
   const all = await eventually(
     `${expectedKinds}, and all renderers also under the filter of Chromium`,
-    () => processesOf(id).flatMap(({ pid }) => kindAndFacts(pid)),
+    () => processesOf(id).flatMap(({ pid }) => readKindAndFacts(pid)),
     found => {
       for (const [kind, { noNewPrivileges, seccomp }] of found)
         assert.deepEqual([noNewPrivileges, seccomp], [true, SECCOMP_FILTER], kind);
@@ -161,13 +161,13 @@ test('every browser process runs with no_new_privs and the seccomp filter, and r
 });
 
 /** The TCP listeners in the network namespace of the process, each as `ADDRESS:PORT`. */
-const listeningIn = (pid: number): string[] =>
+const findListeners = (pid: number): string[] =>
   ['tcp', 'tcp6'].flatMap(protocol => {
     const lines = readFileSync(`/proc/${pid}/net/${protocol}`, 'utf8').split('\n').slice(1);
     return lines.flatMap(line => {
       const [, local = '', , state] = line.trim().split(/\s+/);
       const [address = '', port = ''] = local.split(':');
-      return state === LISTEN ? [`${addressOf(address)}:${Number.parseInt(port, 16)}`] : [];
+      return state === LISTEN_STATE ? [`${addressOf(address)}:${Number.parseInt(port, 16)}`] : [];
     });
   });
 
@@ -181,7 +181,7 @@ test('only the egress proxy listens in the network namespace of a browser, so th
   const { pid, command } = browserProcessOf(id);
   const [, proxy] = /--proxy-server=(?:http:\/\/)?(127\.0\.0\.1:\d+)/.exec(command) ?? [];
   assert.notEqual(networkOf(pid), networkOf('self'));
-  assert.deepEqual(listeningIn(pid), [proxy]);
+  assert.deepEqual(findListeners(pid), [proxy]);
   assert.match(command, / --remote-debugging-pipe/);
   await client.close();
   await server.release(id);

@@ -25,11 +25,11 @@ const countStatuses = async (count: number, key: () => string): Promise<Map<numb
 test('a flood of requests with one key is limited, and another key of the same application is served', async () => {
   const made = await server.operate('keys', 'create', '--json', '--application', server.applicationId);
   const { key }: { key: string } = JSON.parse(made.stdout);
-  const flood = countStatuses(FLOOD_REQUESTS, () => key);
+  const pendingCounts = countStatuses(FLOOD_REQUESTS, () => key);
   const otherStatuses: number[] = [];
   for (let count = 0; count < 100; count++) otherStatuses.push((await server.api('GET', '/v1/projects')).status);
   assert.deepEqual([...new Set(otherStatuses)], [200]);
-  const statuses = await flood;
+  const statuses = await pendingCounts;
   assert.ok((statuses.get(200) ?? 0) >= 600, JSON.stringify([...statuses]));
   assert.ok((statuses.get(429) ?? 0) > 0, JSON.stringify([...statuses]));
   assert.equal(statuses.size, 2, JSON.stringify([...statuses]));

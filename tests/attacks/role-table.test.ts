@@ -74,13 +74,13 @@ before(async () => {
     tokens.set(who, await issueToken(person, { scopes: SCOPES }));
   }
   for (const scope of SCOPES) narrowTokens.set(scope, await issueToken(personOf('owner'), { scopes: [scope] }));
-  const otherApplication = await server.api<{ id: string }>('POST', '/v1/applications', {
+  const applicationResponse = await server.api<{ id: string }>('POST', '/v1/applications', {
     key: token,
     body: { name: 'Other' },
   });
   foreignToken = await issueToken(personOf('owner'), {
     scopes: SCOPES,
-    applicationIds: [otherApplication.body.id],
+    applicationIds: [applicationResponse.body.id],
   });
 });
 
@@ -115,8 +115,13 @@ const RESOURCES: Readonly<Record<string, (id: OperationId) => Promise<Resource>>
   '/v1/applications/{appId}/webhooks/{': async id => {
     const { id: webhookId } = await createWebhook(server, token, { url: `${upstream.url}/hook` });
     if (!operation(id).path.includes('{deliveryId}')) return { webhookId };
-    const sent: WebhookDelivery = await sendTestEvent(server, token, webhookId);
-    const { id: deliveryId } = await waitForDelivery(server, token, sent, ({ status }) => status === 'delivered');
+    const sentDelivery: WebhookDelivery = await sendTestEvent(server, token, webhookId);
+    const { id: deliveryId } = await waitForDelivery(
+      server,
+      token,
+      sentDelivery,
+      ({ status }) => status === 'delivered',
+    );
     return { webhookId, deliveryId };
   },
   '/v1/applications/{appId}/identity/providers/{': async () => {
@@ -129,16 +134,16 @@ const RESOURCES: Readonly<Record<string, (id: OperationId) => Promise<Resource>>
   [`${CHECKOUTS}/{`]: async () => {
     const body = await createOrderBody();
     const key = { 'idempotency-key': `order ${++resourceCount}` };
-    const result = await personOf('owner').send<Checkout>('POST', CHECKOUTS, body, key);
-    assert.equal(result.status, 201, result.text);
-    return { id: result.body.id };
+    const response = await personOf('owner').send<Checkout>('POST', CHECKOUTS, body, key);
+    assert.equal(response.status, 201, response.text);
+    return { id: response.body.id };
   },
 };
 
-let invocation: Promise<string> | undefined;
+let invocationIdPromise: Promise<string> | undefined;
 /** Returns the id of an invocation that can be read any number of times. */
 function invokeOnce(): Promise<string> {
-  invocation ??= (async () => {
+  invocationIdPromise ??= (async () => {
     await owner.publish('orders.called', cancelOrderOperation(upstream));
     const { key } = await issueAgentKey(server, { grants: [{ operationId: 'orders.called' }] });
     const headers = { 'idempotency-key': 'the role table' };
@@ -146,7 +151,7 @@ function invokeOnce(): Promise<string> {
     assert.equal(status, 200, text);
     return body.id;
   })();
-  return invocation;
+  return invocationIdPromise;
 }
 
 async function createOrderBody(): Promise<object> {
@@ -228,33 +233,36 @@ for (const id of TESTED_OPERATIONS)
     const minRole = roleOf(id);
     const unusedResource = await createResource(id);
     for (const who of [...ROLES, 'no member'] as const) {
-      const may = who !== 'no member' && isAtLeast(who, minRole);
+      const isAllowed = who !== 'no member' && isAtLeast(who, minRole);
       const refusalStatus = who === 'no member' ? 404 : 403;
-      const cookieStatus = await ask(id, personOf(who), may ? await createResource(id) : unusedResource);
+      const cookieStatus = await ask(id, personOf(who), isAllowed ? await createResource(id) : unusedResource);
       assert.ok(
-        may ? isPermitted(id, cookieStatus) : cookieStatus === refusalStatus,
+        isAllowed ? isPermitted(id, cookieStatus) : cookieStatus === refusalStatus,
         `${who} with a cookie: ${cookieStatus}`,
       );
       const tokenStatus = await ask(
         id,
         tokens.get(who) ?? '',
-        may && !isForPeople(id) ? await createResource(id) : unusedResource,
+        isAllowed && !isForPeople(id) ? await createResource(id) : unusedResource,
       );
       if (isForPeople(id)) assert.ok([401, 403, 404].includes(tokenStatus), `${who} with a token: ${tokenStatus}`);
       else
         assert.ok(
-          may ? isPermitted(id, tokenStatus) : tokenStatus === refusalStatus,
+          isAllowed ? isPermitted(id, tokenStatus) : tokenStatus === refusalStatus,
           `${who} with a token: ${tokenStatus}`,
         );
     }
     if (isForPeople(id)) return;
     const { scopes = assert.fail(`${id} accepts tokens, but the contract specifies no scope for it`) } = operation(id);
-    const live = await createResource(id);
-    assert.equal(await ask(id, foreignToken, live), 404, 'a token for another application');
-    for (const [scope, narrowed] of narrowTokens) {
-      const may = scopes.includes(scope);
-      const status = await ask(id, narrowed, may ? await createResource(id) : live);
-      assert.ok(may ? isPermitted(id, status) : status === 403, `a token with only the scope ${scope}: ${status}`);
+    const resource = await createResource(id);
+    assert.equal(await ask(id, foreignToken, resource), 404, 'a token for another application');
+    for (const [scope, narrowToken] of narrowTokens) {
+      const isAllowed = scopes.includes(scope);
+      const status = await ask(id, narrowToken, isAllowed ? await createResource(id) : resource);
+      assert.ok(
+        isAllowed ? isPermitted(id, status) : status === 403,
+        `a token with only the scope ${scope}: ${status}`,
+      );
     }
     await tidyUp();
   });

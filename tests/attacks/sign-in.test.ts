@@ -24,7 +24,7 @@ before(async () => {
 });
 
 const codeOf = (result: { readonly body: unknown }): string => (result.body as ErrorBody).code;
-const fromLocalhost = { origin: server.url.replace('127.0.0.1', 'localhost') };
+const localhostHeaders = { origin: server.url.replace('127.0.0.1', 'localhost') };
 
 for (const [what, headers] of [
   ['another origin', { origin: EVIL }],
@@ -45,8 +45,8 @@ for (const [what, headers] of [
       ...{ 'content-type': 'application/json', ...headers },
     });
     assert.ok([403, 415].includes(signInResponse.status), signInResponse.text);
-    const listed = await ada.get<{ data: Array<{ name: string }> }>(path);
-    assert.ok(!listed.body.data.some(({ name }) => name === 'evil'));
+    const listResponse = await ada.get<{ data: Array<{ name: string }> }>(path);
+    assert.ok(!listResponse.body.data.some(({ name }) => name === 'evil'));
   });
 
 test('a write request with the cookie but without an Origin header is refused', async () => {
@@ -68,8 +68,8 @@ test('the cookie does not work as a bearer credential, and tokens cannot use ope
     ['PUT', '/v1/account/password'],
     ['POST', '/v1/account/passkeys/options'],
   ] as const) {
-    const result = await server.api(method, path, { key: token, body: method === 'GET' ? undefined : {} });
-    assert.deepEqual([result.status, codeOf(result)], [401, 'invalid_credentials'], `${method} ${path}`);
+    const response = await server.api(method, path, { key: token, body: method === 'GET' ? undefined : {} });
+    assert.deepEqual([response.status, codeOf(response)], [401, 'invalid_credentials'], `${method} ${path}`);
   }
   const sessionsResponse = await ada.get('/v1/browsers/sessions');
   assert.equal(sessionsResponse.status, 401);
@@ -107,9 +107,9 @@ test('after ten wrong passwords from one client address, even the right password
 test('after fifty wrong passwords from one client address, for any accounts, the right password is refused from this address', async () => {
   const attempt = (email: string, password: string, address: string) =>
     new Person(server).send('POST', '/v1/sign-in/password', { email, password }, { 'x-forwarded-for': address });
-  for (let of = 0; of < 5; of += 1)
+  for (let account = 0; account < 5; account += 1)
     for (let time = 0; time < 10; time += 1) {
-      const refusal = await attempt(`nobody-${of}@example.com`, 'a guess', '198.51.100.50');
+      const refusal = await attempt(`nobody-${account}@example.com`, 'a guess', '198.51.100.50');
       assert.deepEqual([refusal.status, codeOf(refusal)], [401, 'sign_in_failed']);
     }
   const refusal = await attempt(EMAIL, PASSWORD, '198.51.100.50');
@@ -123,12 +123,12 @@ test('a stolen cookie allows ten wrong passwords in ten minutes, and then even t
   await ada.signIn(EMAIL);
   const thief = new Person(server);
   thief.cookie = ada.cookie;
-  const prove = (password: string) => thief.post('/v1/account/step-up', { method: 'password', password });
-  for (let time = 0; time < 10; time += 1) assert.equal(codeOf(await prove(`wrong ${time}`)), 'sign_in_failed');
-  const refusal = await prove(PASSWORD);
+  const stepUpAsThief = (password: string) => thief.post('/v1/account/step-up', { method: 'password', password });
+  for (let time = 0; time < 10; time += 1) assert.equal(codeOf(await stepUpAsThief(`wrong ${time}`)), 'sign_in_failed');
+  const refusal = await stepUpAsThief(PASSWORD);
   assert.deepEqual([refusal.status, codeOf(refusal)], [429, 'rate_limited']);
   await server.advance(10 * MINUTE_MS);
-  assert.equal((await prove(PASSWORD)).status, 200);
+  assert.equal((await stepUpAsThief(PASSWORD)).status, 200);
 });
 
 test('five wrong authenticator codes end the sign-in that required the code', async () => {
@@ -145,8 +145,8 @@ test('five wrong authenticator codes end the sign-in that required the code', as
     return (code: string) => new Person(server).post('/v1/sign-in/second-factor', { ticket, method: 'totp', code });
   };
   const sendCode = await beginSignIn();
-  const wrong = currentCode() === '000000' ? '111111' : '000000';
-  for (let time = 0; time < 5; time += 1) assert.equal(codeOf(await sendCode(wrong)), 'sign_in_failed');
+  const wrongCode = currentCode() === '000000' ? '111111' : '000000';
+  for (let time = 0; time < 5; time += 1) assert.equal(codeOf(await sendCode(wrongCode)), 'sign_in_failed');
   assert.equal(codeOf(await sendCode(currentCode())), 'sign_in_failed');
   const sendSecondCode = await beginSignIn();
   assert.equal((await sendSecondCode(currentCode())).status, 200, 'the same code, in a new sign-in');
@@ -157,9 +157,12 @@ test('five wrong attempts invalidate a code sent by e-mail', async () => {
   const person = new Person(server);
   const { ticket } = (await person.post('/v1/sign-in/email-code', { email: EMAIL })).body as { ticket: string };
   const code = await readMailedCode(server, EMAIL);
-  const wrong = code === '000000' ? '111111' : '000000';
+  const wrongCode = code === '000000' ? '111111' : '000000';
   for (let time = 0; time < 5; time += 1)
-    assert.equal(codeOf(await person.post('/v1/sign-in/email-code/verify', { ticket, code: wrong })), 'sign_in_failed');
+    assert.equal(
+      codeOf(await person.post('/v1/sign-in/email-code/verify', { ticket, code: wrongCode })),
+      'sign_in_failed',
+    );
   assert.equal(codeOf(await person.post('/v1/sign-in/email-code/verify', { ticket, code })), 'sign_in_failed');
 });
 
@@ -178,10 +181,10 @@ test('only one of fifty concurrent sign-ins with the same e-mailed code succeeds
   };
   const code = await readMailedCode(server, EMAIL);
   const people = Array.from({ length: 50 }, () => new Person(server));
-  const results = await Promise.all(
+  const responses = await Promise.all(
     people.map(person => person.post('/v1/sign-in/email-code/verify', { ticket, code })),
   );
-  assert.equal(results.filter(({ status }) => status === 200).length, 1);
+  assert.equal(responses.filter(({ status }) => status === 200).length, 1);
   await server.advance(10 * MINUTE_MS);
 });
 
@@ -192,20 +195,20 @@ test('only ten of many concurrent guesses of a code or a password are admitted, 
   };
   const code = await readMailedCode(server, EMAIL);
   const guesses = Array.from({ length: 100 }, (_, guess) => String(guess).padStart(6, '0')).filter(one => one !== code);
-  const results = await Promise.all(
+  const responses = await Promise.all(
     guesses.map(guess => new Person(server).post('/v1/sign-in/email-code/verify', { ticket, code: guess })),
   );
-  assert.equal(results.filter(({ status }) => status === 401).length, 10);
-  assert.equal(results.filter(({ status }) => status === 429).length, guesses.length - 10);
+  assert.equal(responses.filter(({ status }) => status === 401).length, 10);
+  assert.equal(responses.filter(({ status }) => status === 429).length, guesses.length - 10);
   await server.advance(10 * MINUTE_MS);
   assert.equal(
     codeOf(await new Person(server).post('/v1/sign-in/email-code/verify', { ticket, code })),
     'sign_in_failed',
   );
-  const passwords = Array.from({ length: 30 }, (_, guess) => new Person(server).signIn(EMAIL, `guess ${guess}`));
+  const pendingSignIns = Array.from({ length: 30 }, (_, guess) => new Person(server).signIn(EMAIL, `guess ${guess}`));
   // The limit admits ten of the thirty attempts, and refuses the others with 429. On a busy machine, some of the ten get
   // 503, because too many passwords are waiting to be checked.
-  assert.equal((await Promise.all(passwords)).filter(({ status }) => status === 429).length, 20);
+  assert.equal((await Promise.all(pendingSignIns)).filter(({ status }) => status === 429).length, 20);
   await server.advance(10 * MINUTE_MS);
 });
 
@@ -214,12 +217,12 @@ test('a password attempt that was refused because the queue was full does not co
     new Person(server).send('POST', '/v1/sign-in/password', GUESS, { 'x-forwarded-for': address });
   // Two passwords are checked at a time, and up to 32 wait.
   const otherGuesses = Array.from({ length: 48 }, (_, at) => guess(`192.0.2.${at + 1}`));
-  const guesses = await Promise.all(Array.from({ length: 10 }, () => guess('198.51.100.1')));
+  const guessResponses = await Promise.all(Array.from({ length: 10 }, () => guess('198.51.100.1')));
   await Promise.all(otherGuesses);
-  const busy = guesses.filter(({ status }) => status === 503).length;
-  assert.ok(busy > 0, 'the queue was full');
-  assert.equal(guesses.filter(({ status }) => status === 401).length, 10 - busy);
-  for (let time = 0; time < busy; time += 1) assert.equal((await guess('198.51.100.1')).status, 401);
+  const busyCount = guessResponses.filter(({ status }) => status === 503).length;
+  assert.ok(busyCount > 0, 'the queue was full');
+  assert.equal(guessResponses.filter(({ status }) => status === 401).length, 10 - busyCount);
+  for (let time = 0; time < busyCount; time += 1) assert.equal((await guess('198.51.100.1')).status, 401);
   assert.equal((await guess('198.51.100.1')).status, 429);
   await server.advance(10 * MINUTE_MS);
 });
@@ -227,32 +230,32 @@ test('a password attempt that was refused because the queue was full does not co
 test('nobody can register without an invitation', async () => {
   const registration = { name: 'Eve', email: 'eve@evil.example', password: PASSWORD };
   for (const invitation of [undefined, 'biv_guess']) {
-    const result = await new Person(server).post('/v1/sign-in/register', {
+    const response = await new Person(server).post('/v1/sign-in/register', {
       ...registration,
       ...(invitation ? { invitation } : {}),
     });
-    assert.deepEqual([result.status, codeOf(result)], [403, 'permission_denied']);
+    assert.deepEqual([response.status, codeOf(response)], [403, 'permission_denied']);
   }
 });
 
 test('a passkey that is not registered for the account is refused in a step-up', async () => {
-  const stranger = new Authenticator(fromLocalhost.origin);
+  const strangeAuthenticator = new Authenticator(localhostHeaders.origin);
   await ada.signIn(EMAIL);
-  const { ticket, publicKey } = (await ada.send('POST', '/v1/account/step-up/options', {}, fromLocalhost))
+  const { ticket, publicKey } = (await ada.send('POST', '/v1/account/step-up/options', {}, localhostHeaders))
     .body as PasskeyChallenge;
-  const proof = { method: 'passkey', ticket, response: stranger.get(publicKey) };
-  assert.equal(codeOf(await ada.send('POST', '/v1/account/step-up', proof, fromLocalhost)), 'sign_in_failed');
+  const proof = { method: 'passkey', ticket, response: strangeAuthenticator.get(publicKey) };
+  assert.equal(codeOf(await ada.send('POST', '/v1/account/step-up', proof, localhostHeaders)), 'sign_in_failed');
 });
 
 test('forged passkey responses can neither register a passkey nor sign in', async () => {
-  const passkey = new Authenticator(fromLocalhost.origin);
+  const authenticator = new Authenticator(localhostHeaders.origin);
   await ada.signIn(EMAIL);
   await ada.post('/v1/account/step-up', { method: 'password', password: PASSWORD });
   const register = async (forgery: Forgery): Promise<number> => {
-    const { ticket, publicKey } = (await ada.send('POST', '/v1/account/passkeys/options', {}, fromLocalhost))
+    const { ticket, publicKey } = (await ada.send('POST', '/v1/account/passkeys/options', {}, localhostHeaders))
       .body as PasskeyChallenge;
-    const response = passkey.create(publicKey, forgery);
-    return (await ada.send('POST', '/v1/account/passkeys', { ticket, name: 'key', response }, fromLocalhost)).status;
+    const response = authenticator.create(publicKey, forgery);
+    return (await ada.send('POST', '/v1/account/passkeys', { ticket, name: 'key', response }, localhostHeaders)).status;
   };
   const forgeries: readonly Forgery[] = [
     { origin: EVIL },
@@ -267,10 +270,10 @@ test('forged passkey responses can neither register a passkey nor sign in', asyn
   await server.advance(10 * MINUTE_MS);
   const person = new Person(server);
   const signIn = async (change: (response: object) => unknown, forgery: Forgery = {}): Promise<number> => {
-    const { ticket, publicKey } = (await person.send('POST', '/v1/sign-in/passkey/options', {}, fromLocalhost))
+    const { ticket, publicKey } = (await person.send('POST', '/v1/sign-in/passkey/options', {}, localhostHeaders))
       .body as PasskeyChallenge;
-    const response = change(passkey.get(publicKey, forgery));
-    return (await person.send('POST', '/v1/sign-in/passkey', { ticket, response }, fromLocalhost)).status;
+    const response = change(authenticator.get(publicKey, forgery));
+    return (await person.send('POST', '/v1/sign-in/passkey', { ticket, response }, localhostHeaders)).status;
   };
   for (const forgery of forgeries)
     assert.equal(await signIn(response => response, forgery), 401, JSON.stringify(forgery));

@@ -9,7 +9,7 @@ import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
 import { acceptInvitation, invite, register } from '../harness/members.ts';
 import { issueAgentKey } from '../harness/operations.ts';
-import { databaseText, queryRows } from '../harness/other-person.ts';
+import { queryRows, readDatabaseText } from '../harness/other-person.ts';
 import { createSetUpToken, PASSWORD, Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -72,10 +72,10 @@ test('no credential is in clear text in the server log, or in the database outsi
     "select quote_ident(table_name) as name from information_schema.tables where table_schema = 'public'";
   const tables = (await queryRows(server, tableQuery)).map(row => String(Object(row).name));
   assert.ok(tables.includes('keys') && tables.includes('mails'), String(tables));
-  const mails = await databaseText(server, ['mails']);
+  const mails = await readDatabaseText(server, ['mails']);
   assert.ok(mails.includes(secrets.invitation ?? assert.fail()), 'the search finds what is stored');
   for (const table of tables.filter(name => name !== 'mails')) {
-    const text = await databaseText(server, [table]);
+    const text = await readDatabaseText(server, [table]);
     for (const [name, secret] of Object.entries(secrets)) assert.ok(!text.includes(secret), `${name} is in ${table}`);
   }
   const log = server.log().join('\n');

@@ -29,7 +29,7 @@ async function withSession(work: (session: CreatedSession) => Promise<void>): Pr
 describe('clients that do not read their responses', () => {
   /** The unread bytes per client, below the limit for a single client. */
   const RESPONSE_BYTES = 60 * MIB;
-  const CLIENTS = 6;
+  const CLIENT_COUNT = 6;
   /** The same as `UNREAD_BYTES_MAX.session` in waiting-bytes.ts. */
   const SESSION_BYTES_MAX = 320 * MIB;
 
@@ -40,24 +40,27 @@ describe('clients that do not read their responses', () => {
       const stalledClients: CdpClient[] = [];
       const countDisconnects = (): number =>
         server.log().filter(line => line.includes('cdp.disconnected') && line.includes(id)).length;
-      for (let count = 0; count < CLIENTS; count++) {
+      for (let count = 0; count < CLIENT_COUNT; count++) {
         const client = await CdpClient.connect(connectUrl);
-        const session = await client.attachToPage();
+        const channel = await client.attachToPage();
         client.stall();
         client.sendRaw(
           JSON.stringify({
             id: 999,
             method: 'Runtime.evaluate',
             params: { expression: `'x'.repeat(${RESPONSE_BYTES})`, returnByValue: true },
-            sessionId: session,
+            sessionId: channel,
           }),
         );
         stalledClients.push(client);
         assert.equal(await reader.evaluate('6 * 7', page), 42);
       }
       const maxClients = Math.floor(SESSION_BYTES_MAX / RESPONSE_BYTES);
-      await eventually('the clients above the limit to be closed', () => countDisconnects() >= CLIENTS - maxClients);
-      assert.equal(countDisconnects(), CLIENTS - maxClients, 'the other clients are still connected');
+      await eventually(
+        'the clients above the limit to be closed',
+        () => countDisconnects() >= CLIENT_COUNT - maxClients,
+      );
+      assert.equal(countDisconnects(), CLIENT_COUNT - maxClients, 'the other clients are still connected');
       assert.equal(await reader.evaluate('6 * 7', page), 42);
       for (const client of stalledClients) client.cut();
       reader.cut();
@@ -245,7 +248,7 @@ describe('uploads through a live view', () => {
 describe('locales and policies', () => {
   const listFolders = (kind: 'locales' | 'policies'): string[] => readdirSync(join(server.dataDir, 'chromium', kind));
   /** The value of UNUSED_LOCALES_MAX and UNUSED_POLICIES_MAX. */
-  const UNUSED_MAX = 16;
+  const UNUSED_FOLDERS_MAX = 16;
 
   it('locales that Chromium treats as equal share a folder', async () => {
     for (const locale of ['en-x-aaaaaaa1', 'en-x-aaaaaaa2', 'EN', 'en-u-ca-buddhist', 'xx-YY'])
@@ -261,11 +264,11 @@ describe('locales and policies', () => {
         mkdirSync(folder);
         utimesSync(folder, dayAgo, dayAgo);
       }
-    const held = await server.createSession({ browserSettings: { locale: 'fr-CA' }, keepAlive: true });
+    const usedSession = await server.createSession({ browserSettings: { locale: 'fr-CA' }, keepAlive: true });
     await server.release((await server.createSession({ browserSettings: { locale: 'fr' } })).id);
     for (const kind of ['locales', 'policies'] as const)
-      assert.ok(listFolders(kind).length <= UNUSED_MAX + 2, listFolders(kind).join());
+      assert.ok(listFolders(kind).length <= UNUSED_FOLDERS_MAX + 2, listFolders(kind).join());
     assert.ok(listFolders('locales').includes('fr-CA'));
-    await server.release(held.id);
+    await server.release(usedSession.id);
   });
 });

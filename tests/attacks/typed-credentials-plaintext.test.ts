@@ -12,7 +12,7 @@ import { colourOf, framesOf } from '../harness/film.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
 import { agentPath, invoke, issueAgentKey } from '../harness/operations.ts';
-import { databaseText, queryRows } from '../harness/other-person.ts';
+import { queryRows, readDatabaseText } from '../harness/other-person.ts';
 import { startOtlpReceiver } from '../harness/otlp-receiver.ts';
 import { openPages } from '../harness/pages.ts';
 import { pdfText } from '../harness/pdf-text.ts';
@@ -31,11 +31,11 @@ import { eventually } from '../harness/until.ts';
 const PASSWORD = 'Zq8!plötzlich "laut" & <weit>';
 const USERNAME = 'mara.lind@bank.example';
 /** Covers the time limit of the steps, the start of the browser, and delays on a busy machine. */
-const CALL_MS_MAX = 180_000;
+const CALL_TIMEOUT_MS = 180_000;
 const MAGENTA = '#ff00ff';
 
 /** The vertical positions of the field, its copy and the text, as fractions of the height of a frame. */
-const HEIGHTS = [0.08, 0.25, 0.42];
+const VERTICAL_POSITIONS = [0.08, 0.25, 0.42];
 type Colour = readonly [number, number, number];
 const isMagenta = ([r, g, b]: Colour): boolean => r > 120 && g < 100 && b > 120;
 const isBlack = (colour: Colour): boolean => colour.every(value => value < 40);
@@ -60,8 +60,8 @@ const formsOf = (text: string): readonly string[] => [
   Buffer.from(text, 'utf16le').swap16().toString('latin1'),
   Buffer.from(text, 'utf16le').swap16().toString('hex').toUpperCase(),
 ];
-const FORMS = [PASSWORD, USERNAME].flatMap(formsOf);
-const formIn = (text: string): string | undefined => FORMS.find(form => text.includes(form));
+const SECRET_FORMS = [PASSWORD, USERNAME].flatMap(formsOf);
+const findForm = (text: string): string | undefined => SECRET_FORMS.find(form => text.includes(form));
 
 /** The text field and the elements that show the typed text turn magenta. No magenta pixel may be visible. */
 const PAGE = `<!doctype html><meta charset="utf-8"><title>Bank</title><style>body{margin:0}
@@ -137,10 +137,10 @@ const writeResponse = await owner.writeCredential('bank', {
 assert.equal(writeResponse.status, 201, writeResponse.text);
 const { key } = await issueAgentKey(server, { grants: [{ operationId: 'browser.steps', credentials: ['bank'] }] });
 const fill = (selector: string, field: string) => ({ do: 'fill', selector, credential: 'bank', field });
-let calls = 0;
+let callCount = 0;
 const runSteps = (all: readonly object[], more: object = {}, prefer = 'wait=55') => {
-  calls += 1;
-  const headers = { 'idempotency-key': `call ${calls}`, prefer };
+  callCount += 1;
+  const headers = { 'idempotency-key': `call ${callCount}`, prefer };
   return invoke(
     server,
     key,
@@ -161,10 +161,10 @@ async function keepTables(): Promise<void> {
     "select quote_ident(table_name) as name from information_schema.tables where table_schema = 'public'";
   const names = (await queryRows(server, tableQuery)).map(row => String(Object(row).name));
   assert.ok(names.length > 20);
-  for (const name of names) keep(`table ${name}`, await databaseText(server, [name]));
+  for (const name of names) keep(`table ${name}`, await readDatabaseText(server, [name]));
 }
 
-const sessions: string[] = [];
+const sessionIds: string[] = [];
 
 test('results, pictures and errors of a call that types credentials do not contain the typed text', async () => {
   const { body, text } = await runSteps([
@@ -192,14 +192,14 @@ test('results, pictures and errors of a call that types credentials do not conta
   assert.equal(results[6].fields.said, '***');
   assert.equal(title, '***');
   assert.match(url, /typed=\*\*\*/);
-  sessions.push(body.sessionId ?? '');
+  sessionIds.push(body.sessionId ?? '');
   keep('the answer', text);
-  const [first, , pdf] = await Promise.all(
+  const [screenshotBytes, , pdf] = await Promise.all(
     artifacts.map(async ({ downloadUrl }: { downloadUrl: string }) =>
       Buffer.from(await (await fetch(downloadUrl)).arrayBuffer()),
     ),
   );
-  const screenshot = decodePng(first);
+  const screenshot = decodePng(screenshotBytes);
   for (const [x, y] of [
     [200, 50],
     [200, 150],
@@ -221,14 +221,14 @@ test('results, pictures and errors of a call that types credentials do not conta
     failedCallResponse.text,
   );
   assert.match(failedCallResponse.text, /\*\*\*/, 'the error shows the element');
-  sessions.push(failedCallResponse.body.sessionId ?? '');
+  sessionIds.push(failedCallResponse.body.sessionId ?? '');
   keep('the answer of a failed call', failedCallResponse.text);
 });
 
 test('a viewer of another window at the same address does not see the text that the service types', async () => {
   const [toOpen, toType] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   [watched, shown] = [toOpen.promise, toType.promise];
-  const all = [
+  const steps = [
     ...[
       { do: 'waitFor', selector: '#go' },
       { do: 'click', selector: '#open' },
@@ -236,40 +236,40 @@ test('a viewer of another window at the same address does not see the text that 
     ],
     ...[fill('#password', 'password'), { do: 'sleep', ms: 2000 }, { do: 'content', as: 'text' }],
   ];
-  const { body: made, text } = await runSteps(all, {}, 'respond-async');
-  const read = () => server.api<Invocation>('GET', agentPath(server, `invocations/${made.id}`), { key });
+  const { body: invocation, text } = await runSteps(steps, {}, 'respond-async');
+  const read = () => server.api<Invocation>('GET', agentPath(server, `invocations/${invocation.id}`), { key });
   const { body } = await eventually('the session', read, ({ body: { sessionId } }) => sessionId !== undefined);
   const id = body.sessionId ?? assert.fail(text);
-  sessions.push(id);
+  sessionIds.push(id);
   const debugResponse = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug`);
   const viewer = await LiveViewer.open(debugResponse.body.debuggerUrl);
   await eventually('a picture', () => viewer.frameCount > 0 && viewer.page !== '');
   toOpen.resolve();
-  const opener = viewer.page;
+  const openerId = viewer.page;
   const [twin] = await eventually(
     'the window',
-    () => viewer.tabs.filter(({ page }) => page !== opener),
+    () => viewer.tabs.filter(({ page }) => page !== openerId),
     all => all.length === 1,
   );
   viewer.send({ type: 'watch', page: twin?.page });
   await eventually('a picture of the window', () => viewer.newestFrame?.head.page === twin?.page);
   toType.resolve();
-  const seen = new Set<Buffer>();
+  const seenFrames = new Set<Buffer>();
   const look = () => {
-    if (viewer.newestFrame) seen.add(viewer.newestFrame.jpeg);
+    if (viewer.newestFrame) seenFrames.add(viewer.newestFrame.jpeg);
     return read();
   };
   const { body: endedInvocation, text: result } = await eventually(
     'the end of the call',
     look,
     ({ body: { status } }) => status !== 'running',
-    CALL_MS_MAX,
+    CALL_TIMEOUT_MS,
   );
   await viewer.close();
   assert.equal(endedInvocation.status, 'succeeded', result);
   keep('the answer with a window', result);
   keep('the messages of the live view', JSON.stringify(viewer.messages));
-  const sampledColours = [...seen].map(jpeg => HEIGHTS.map(y => colourOf(jpeg, 0.25, y)));
+  const sampledColours = [...seenFrames].map(jpeg => VERTICAL_POSITIONS.map(y => colourOf(jpeg, 0.25, y)));
   assert.deepEqual(sampledColours.flat().filter(isMagenta), []);
   assert.ok(
     sampledColours.some(colours => colours.slice(1).every(isBlack)),
@@ -278,7 +278,7 @@ test('a viewer of another window at the same address does not see the text that 
 });
 
 test('logs, HAR files, lists, events and receipts do not contain the typed text', async () => {
-  for (const id of sessions) {
+  for (const id of sessionIds) {
     await eventually(
       'the session to end',
       () => server.read(id),
@@ -294,7 +294,7 @@ test('logs, HAR files, lists, events and receipts do not contain the typed text'
     keep('logs', logsResponse.text);
     for (const path of ['', '/logs?format=har', '/events']) keep(path, (await read(path)).text);
   }
-  const listPaths = ['/v1/browsers/sessions', `/v1/browsers/downloads?sessionId=${sessions[0]}`];
+  const listPaths = ['/v1/browsers/sessions', `/v1/browsers/downloads?sessionId=${sessionIds[0]}`];
   for (const path of listPaths) keep(path, (await server.api('GET', path)).text);
   const { body, text } = await server.api<{ data: Invocation[] }>('GET', agentPath(server, 'invocations'), { key });
   keep('invocations', text);
@@ -307,7 +307,7 @@ test('logs, HAR files, lists, events and receipts do not contain the typed text'
 });
 
 test('the recordings of a page and of the window that it opened do not show the typed text', async () => {
-  const id = sessions.at(-1) ?? assert.fail();
+  const id = sessionIds.at(-1) ?? assert.fail();
   const replays = await eventually(
     'two replays',
     () => listReplays(server, id),
@@ -317,7 +317,7 @@ test('the recordings of a page and of the window that it opened do not show the 
   // Only the recording of the second page must show black.
   for (const { pageId } of replays) {
     const film = await fetchFilm(await waitForPlaylist(server, id, pageId, text => text.includes('#EXT-X-ENDLIST')));
-    for (const y of HEIGHTS.slice(1)) {
+    for (const y of VERTICAL_POSITIONS.slice(1)) {
       const colours = framesOf(film, 0.25, y).map(({ colour }) => colour);
       assert.deepEqual(colours.filter(isMagenta), [], `${pageId} ${y}`);
       if (pageId !== '0') assert.ok(colours.some(isBlack), `black at ${y} of ${pageId}`);
@@ -326,7 +326,7 @@ test('the recordings of a page and of the window that it opened do not show the 
 });
 
 test('the replay and the MP4 file of a recording are black where the page showed the typed text', async () => {
-  const [id = ''] = sessions;
+  const [id = ''] = sessionIds;
   const [replay] = await eventually(
     'a replay',
     () => listReplays(server, id),
@@ -342,7 +342,7 @@ test('the replay and the MP4 file of a recording are black where the page showed
   );
   const mp4 = Buffer.from(await (await fetch(files[0]?.downloadUrl ?? '')).arrayBuffer());
   for (const film of [await fetchFilm(playlist), mp4])
-    for (const y of HEIGHTS) {
+    for (const y of VERTICAL_POSITIONS) {
       const frames = framesOf(film, 0.25, y);
       const magentaFrames = frames.filter(({ colour }) => isMagenta(colour));
       assert.equal(magentaFrames.length, 0, `${y}: ${JSON.stringify(magentaFrames)}`);
@@ -366,7 +366,7 @@ test('the database, data folder, log and traces of the server do not contain the
   );
   assert.ok(receiver.spans.length > 5);
   const leaks = searchedTexts.flatMap(({ where, text }) => {
-    const form = formIn(text);
+    const form = findForm(text);
     return form === undefined
       ? []
       : [`${where}: ${text.slice(Math.max(0, text.indexOf(form) - 100), text.indexOf(form) + 100)}`];

@@ -17,7 +17,7 @@ import { eventually } from '../harness/until.ts';
 const PASSWORD = 'Zq8!unlikely secret';
 const FIELD = '<input id="password" oninput="void 0">';
 /** A script that sends every value of a field to the server of the page, whether typed or set by a script. */
-const THIEF = `<script>
+const THIEF_SCRIPT = `<script>
   const sent = new Set();
   const steal = value => { if (value && !sent.has(value)) { sent.add(value); new Image().src = '/stolen?' + encodeURIComponent(value) } };
   for (const type of ['input', 'change', 'beforeinput']) addEventListener(type, ({ target, data }) => { steal(target.value); steal(data) }, true);
@@ -30,25 +30,28 @@ const withHeaders =
     void response.writeHead(200, { 'content-type': 'text/html; charset=utf-8', ...headers }).end(body);
 
 const pages = await openPages({
-  '/thief': page(THIEF + FIELD),
+  '/thief': page(THIEF_SCRIPT + FIELD),
   '/to-thief': (request, response) =>
     void response.writeHead(302, { location: `http://b.test:${request.socket.localPort}/thief` }).end(),
   '/bank': page(FIELD),
 });
 const bank = pages.a;
 pages.set('/holds-thief', page(`<iframe id="frame" src="${pages.b}/thief"></iframe>`));
-pages.set('/holds-bank', page(`${THIEF}<iframe id="frame" src="${bank}/bank"></iframe>`));
+pages.set('/holds-bank', page(`${THIEF_SCRIPT}<iframe id="frame" src="${bank}/bank"></iframe>`));
 pages.set('/holds-both', page(`<iframe id="outer" src="${pages.b}/holds-bank"></iframe>`));
 pages.set('/data', page(`<iframe id="frame" src="data:text/html,${encodeURIComponent(FIELD)}"></iframe>`));
 pages.set(
   '/blank',
-  page(`${THIEF}<iframe id="frame"></iframe><script>frame.contentDocument.body.innerHTML = '${FIELD}'</script>`),
+  page(`${THIEF_SCRIPT}<iframe id="frame"></iframe><script>frame.contentDocument.body.innerHTML = '${FIELD}'</script>`),
 );
 pages.set('/sandboxed-frame', page(`<iframe id="frame" sandbox="allow-scripts" src="/bank"></iframe>`));
-pages.set('/sandboxed', withHeaders({ 'content-security-policy': 'sandbox allow-scripts' }, page(THIEF + FIELD)));
+pages.set(
+  '/sandboxed',
+  withHeaders({ 'content-security-policy': 'sandbox allow-scripts' }, page(THIEF_SCRIPT + FIELD)),
+);
 pages.set(
   '/liar',
-  page(`${THIEF}<script>
+  page(`${THIEF_SCRIPT}<script>
     window.origin = ${JSON.stringify(bank)};
     Object.defineProperty(window, 'origin', { value: ${JSON.stringify(bank)} });
     Array.prototype.includes = () => true;
@@ -60,7 +63,7 @@ pages.set(
   '/relaxed',
   withHeaders(
     { 'origin-agent-cluster': '?0' },
-    page(`${THIEF}<script>try { document.domain = 'a.test' } catch {}</script>${FIELD}`),
+    page(`${THIEF_SCRIPT}<script>try { document.domain = 'a.test' } catch {}</script>${FIELD}`),
   ),
 );
 /** These pages navigate to the thief as soon as anything happens to their field. */
@@ -108,10 +111,10 @@ const { key } = await issueAgentKey(server, {
     { operationId: '*', effect: 'read' },
   ],
 });
-let calls = 0;
+let callCount = 0;
 const invokeSteps = (url: string, all: readonly object[], more: object = {}) => {
-  calls += 1;
-  const headers = { 'idempotency-key': `call ${calls}`, ...more };
+  callCount += 1;
+  const headers = { 'idempotency-key': `call ${callCount}`, ...more };
   return invoke(server, key, 'browser.steps', { url, steps: all, timeoutMs: 20_000 }, { headers });
 };
 const fill = (selector: string) => ({ do: 'fill', selector, credential: 'bank', field: 'password' });
@@ -189,15 +192,15 @@ test('the service types nothing into a page that replaces the allowed page durin
 });
 
 test('a session into which credentials are typed refuses clients, viewers, tools and other calls', async () => {
-  const all = [fill('#password'), { do: 'sleep', ms: 8_000 }];
-  const { body: made, text } = await invokeSteps(`${bank}/bank`, all, { prefer: 'respond-async' });
-  const read = () => server.api<Invocation>('GET', agentPath(server, `invocations/${made.id}`), { key });
-  const { body: running } = await eventually(
+  const steps = [fill('#password'), { do: 'sleep', ms: 8_000 }];
+  const { body: invocation, text } = await invokeSteps(`${bank}/bank`, steps, { prefer: 'respond-async' });
+  const read = () => server.api<Invocation>('GET', agentPath(server, `invocations/${invocation.id}`), { key });
+  const { body: runningInvocation } = await eventually(
     'the session of the call',
     read,
     ({ body }) => body.sessionId !== undefined,
   );
-  const id = running.sessionId ?? assert.fail(text);
+  const id = runningInvocation.sessionId ?? assert.fail(text);
   const { body: session } = await server.api<{ connectUrl: string }>('GET', `/v1/browsers/sessions/${id}`, { key });
   assert.match(session.connectUrl, /signingKey=/);
   for (const url of [
@@ -221,8 +224,8 @@ test('a session into which credentials are typed refuses clients, viewers, tools
     [403, 'permission_denied'],
     handoffResponse.text,
   );
-  const { body: live } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug`, { key });
-  assert.equal(live.wsUrl, undefined);
+  const { body: debugUrls } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug`, { key });
+  assert.equal(debugUrls.wsUrl, undefined);
   for (const [name, more] of Object.entries(TOOLS)) {
     const params = { name, arguments: { sessionId: id, ...more } };
     const toolResponse = await server.api('POST', agentPath(server, 'mcp'), {
@@ -235,22 +238,22 @@ test('a session into which credentials are typed refuses clients, viewers, tools
       `${name}: ${toolResponse.text}`,
     );
   }
-  const mine = { do: 'fill', selector: '#password', credential: 'bank', field: 'password' };
-  const { id: own } = await server.createSession({ keepAlive: true });
-  calls += 1;
+  const fillStep = { do: 'fill', selector: '#password', credential: 'bank', field: 'password' };
+  const { id: ownSessionId } = await server.createSession({ keepAlive: true });
+  callCount += 1;
   const sessionCallResponse = await invoke(
     server,
     key,
     'browser.steps',
-    { sessionId: own, steps: [mine] },
-    { headers: { 'idempotency-key': `call ${calls}` } },
+    { sessionId: ownSessionId, steps: [fillStep] },
+    { headers: { 'idempotency-key': `call ${callCount}` } },
   );
   assert.deepEqual(
     [sessionCallResponse.status, sessionCallResponse.body.code],
     [403, 'input_not_granted'],
     sessionCallResponse.text,
   );
-  await server.release(own);
+  await server.release(ownSessionId);
   const { body: ended, text: end } = await eventually(
     'the end of the call',
     read,
@@ -260,9 +263,9 @@ test('a session into which credentials are typed refuses clients, viewers, tools
 });
 
 test('a session with typed credentials ends if the server is killed', async () => {
-  const all = [fill('#password'), { do: 'sleep', ms: 9_000 }];
-  const { body: made, text } = await invokeSteps(`${bank}/bank`, all, { prefer: 'respond-async' });
-  const read = () => server.api<Invocation>('GET', agentPath(server, `invocations/${made.id}`), { key });
+  const steps = [fill('#password'), { do: 'sleep', ms: 9_000 }];
+  const { body: invocation, text } = await invokeSteps(`${bank}/bank`, steps, { prefer: 'respond-async' });
+  const read = () => server.api<Invocation>('GET', agentPath(server, `invocations/${invocation.id}`), { key });
   const { body } = await eventually('the session of the call', read, ({ body }) => body.sessionId !== undefined);
   const id = body.sessionId ?? assert.fail(text);
   await server.restart();

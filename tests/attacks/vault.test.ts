@@ -20,11 +20,11 @@ async function sql<Row extends pg.QueryResultRow>(text: string, values: readonly
   }
 }
 
-async function aContext(key: string, value: string): Promise<string> {
+async function createContext(key: string, value: string): Promise<string> {
   const { body } = await server.api<Context>('POST', '/v1/browsers/contexts', { body: {}, key });
-  const state = { cookies: [], origins: [{ origin: 'https://a.test', localStorage: [{ name: 'a', value }] }] };
+  const storageState = { cookies: [], origins: [{ origin: 'https://a.test', localStorage: [{ name: 'a', value }] }] };
   const stateResponse = await server.api('POST', `/v1/browsers/contexts/${body.id}/storage-state`, {
-    body: state,
+    body: storageState,
     key,
   });
   assert.equal(stateResponse.status, 200, stateResponse.text);
@@ -33,8 +33,8 @@ async function aContext(key: string, value: string): Promise<string> {
 
 test('sealed data stays unreadable after a context, its key or the data key of its application is moved to another application', async () => {
   const thiefKey = await createOtherApplicationKey(server);
-  const victimContext = await aContext(server.key, 'of the victim');
-  const thiefContext = await aContext(thiefKey, 'of the thief');
+  const victimContextId = await createContext(server.key, 'of the victim');
+  const thiefContextId = await createContext(thiefKey, 'of the thief');
   const read = (id: string, key: string) => server.api('GET', `/v1/browsers/contexts/${id}/storage-state`, { key });
   const rowsBefore = await sql<{ id: string; wrapped_key: Buffer; application_id: string }>(
     'select id, wrapped_key, application_id from contexts',
@@ -42,19 +42,19 @@ test('sealed data stays unreadable after a context, its key or the data key of i
   const rowOf = (id: string) => rowsBefore.find(row => row.id === id) ?? assert.fail(id);
   // Copies the key of the victim's context to the thief's context, and then moves the victim's context to the thief's
   // application.
-  await sql('update contexts set wrapped_key = $2 where id = $1', [thiefContext, rowOf(victimContext).wrapped_key]);
-  assert.notEqual((await read(thiefContext, thiefKey)).status, 200);
+  await sql('update contexts set wrapped_key = $2 where id = $1', [thiefContextId, rowOf(victimContextId).wrapped_key]);
+  assert.notEqual((await read(thiefContextId, thiefKey)).status, 200);
   await sql('update contexts set application_id = $2 where id = $1', [
-    victimContext,
-    rowOf(thiefContext).application_id,
+    victimContextId,
+    rowOf(thiefContextId).application_id,
   ]);
-  assert.notEqual((await read(victimContext, thiefKey)).status, 200);
+  assert.notEqual((await read(victimContextId, thiefKey)).status, 200);
   // Also copies the data key of the victim's application to the thief's application.
   await sql(
     `update vault_keys set wrapped = (select wrapped from vault_keys where owner = $2),
        master = (select master from vault_keys where owner = $2) where owner = $1`,
-    [rowOf(thiefContext).application_id, rowOf(victimContext).application_id],
+    [rowOf(thiefContextId).application_id, rowOf(victimContextId).application_id],
   );
   await server.restart();
-  for (const id of [victimContext, thiefContext]) assert.notEqual((await read(id, thiefKey)).status, 200);
+  for (const id of [victimContextId, thiefContextId]) assert.notEqual((await read(id, thiefKey)).status, 200);
 });

@@ -16,7 +16,7 @@ import {
   webhooksPath,
 } from '../harness/webhooks.ts';
 
-const RETRY_MS = 5_000;
+const RETRY_INTERVAL_MS = 5_000;
 
 const receiver = await Receiver.open();
 /** The settings of the server. A test changes them, and restarts the server to apply the change. */
@@ -42,10 +42,10 @@ test('internal addresses are refused when a webhook is created or changed, and t
     ['https://a b/', /not valid/],
   ];
   for (const [url, words] of refusedUrls) {
-    const result = await create(url);
-    assert.deepEqual([result.status, result.body.code], [400, 'invalid_request'], `${url}: ${result.text}`);
-    assert.match(result.body.message, words, url);
-    assert.doesNotMatch(result.body.message, /ECONN|10\.0\.0\.1|secret/);
+    const response = await create(url);
+    assert.deepEqual([response.status, response.body.code], [400, 'invalid_request'], `${url}: ${response.text}`);
+    assert.match(response.body.message, words, url);
+    assert.doesNotMatch(response.body.message, /ECONN|10\.0\.0\.1|secret/);
     const changeResponse = await server.api('PATCH', webhooksPath(server, `/${webhook.id}`), {
       ...{ key: token, headers: { 'if-match': '*' }, body: { url } },
     });
@@ -61,14 +61,14 @@ test('a host name is refused at delivery even though it was allowed when the web
   );
   env.BERTH_EGRESS_HOSTS = 'moving.test=10.0.0.1';
   await server.restart();
-  const sent = await sendTestEvent(server, token, webhook.id);
-  const failedDelivery = await waitForDelivery(server, token, sent, ({ failure }) => failure !== undefined);
+  const sentDelivery = await sendTestEvent(server, token, webhook.id);
+  const failedDelivery = await waitForDelivery(server, token, sentDelivery, ({ failure }) => failure !== undefined);
   assert.match(failedDelivery.failure ?? '', /rule private/);
   assert.doesNotMatch(failedDelivery.failure ?? '', /10\.0\.0\.1/);
   assert.equal(receiver.receivedAt('/moving').length, 1);
   env.BERTH_EGRESS_HOSTS = 'moving.test=127.0.0.1';
   await server.restart();
-  await server.advance(RETRY_MS);
+  await server.advance(RETRY_INTERVAL_MS);
   await receiver.waitForCount('/moving', 2);
 });
 
@@ -77,8 +77,8 @@ test('a redirect is not followed, not even to an allowed address', async () => {
     response.writeHead(307, { location: receiver.url('/elsewhere') }).end();
   });
   const webhook = await createWebhook(server, token, { url: receiver.url('/redirects') });
-  const sent = await sendTestEvent(server, token, webhook.id);
-  const failedDelivery = await waitForDelivery(server, token, sent, ({ failure }) => failure !== undefined);
+  const sentDelivery = await sendTestEvent(server, token, webhook.id);
+  const failedDelivery = await waitForDelivery(server, token, sentDelivery, ({ failure }) => failure !== undefined);
   assert.deepEqual([failedDelivery.status, failedDelivery.answerStatus], ['waiting', 307]);
   assert.equal(receiver.receivedAt('/elsewhere').length, 0);
 });
@@ -130,12 +130,12 @@ test('a delivery uses only the status of a response that is endless or compresse
 
 test('a webhook of another application is not found, and neither are its deliveries', async () => {
   const webhook = await createWebhook(server, token, { url: receiver.url('/own') });
-  const sent = await sendTestEvent(server, token, webhook.id);
+  const sentDelivery = await sendTestEvent(server, token, webhook.id);
   const applicationResponse = await server.api<{ id: string }>('POST', '/v1/applications', {
     key: token,
     body: { name: 'Foreign' },
   });
-  const at = (rest: string) => `/v1/applications/${applicationResponse.body.id}/webhooks/${webhook.id}${rest}`;
+  const foreignPath = (rest: string) => `/v1/applications/${applicationResponse.body.id}/webhooks/${webhook.id}${rest}`;
   const requests: ReadonlyArray<readonly [method: string, rest: string, body?: object]> = [
     ['GET', ''],
     ['PATCH', '', { status: 'disabled' }],
@@ -143,18 +143,18 @@ test('a webhook of another application is not found, and neither are its deliver
     ['POST', '/rotate-key'],
     ['POST', '/test'],
     ['GET', '/deliveries'],
-    ['GET', `/deliveries/${sent.id}`],
-    ['POST', `/deliveries/${sent.id}/redeliver`],
+    ['GET', `/deliveries/${sentDelivery.id}`],
+    ['POST', `/deliveries/${sentDelivery.id}/redeliver`],
   ];
   for (const [method, rest, body] of requests) {
-    const result = await server.api(method, at(rest), {
+    const response = await server.api(method, foreignPath(rest), {
       ...{ key: token, headers: { 'if-match': '*' } },
       ...(body ? { body } : {}),
     });
-    assert.deepEqual([result.status, result.body.code], [404, 'not_found'], `${method} ${rest}`);
+    assert.deepEqual([response.status, response.body.code], [404, 'not_found'], `${method} ${rest}`);
   }
   const secondWebhook = await createWebhook(server, token, { url: receiver.url('/second') });
-  const crossedPath = webhooksPath(server, `/${secondWebhook.id}/deliveries/${sent.id}`);
+  const crossedPath = webhooksPath(server, `/${secondWebhook.id}/deliveries/${sentDelivery.id}`);
   assert.equal((await server.api('GET', crossedPath, { key: token })).status, 404);
   assert.equal((await server.api('POST', `${crossedPath}/redeliver`, { key: token })).status, 404);
   assert.equal((await listDeliveries(server, token, webhook.id)).length, 1);
@@ -163,8 +163,8 @@ test('a webhook of another application is not found, and neither are its deliver
 test('the sealed key of a webhook cannot sign messages when moved to the row of another webhook', async () => {
   const victim = await createWebhook(server, token, { url: receiver.url('/victim') });
   const thief = await createWebhook(server, token, { url: receiver.url('/thief') });
-  const move = 'update webhooks set sealed_key = (select sealed_key from webhooks where id = $2) where id = $1';
-  await queryRows(server, move, [thief.id, victim.id]);
+  const moveQuery = 'update webhooks set sealed_key = (select sealed_key from webhooks where id = $2) where id = $1';
+  await queryRows(server, moveQuery, [thief.id, victim.id]);
   await sendTestEvent(server, token, thief.id);
   const isOfThief = (line: string): boolean => line.includes('webhook.lane_failed') && line.includes(thief.id);
   await eventually('the moved key to be refused', () => server.log().some(isOfThief));

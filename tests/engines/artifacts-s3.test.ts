@@ -77,10 +77,10 @@ describe('artifacts on S3', () => {
     const [now, yesterday] = [systemClock.now(), addMs(systemClock.now(), -25 * 3_600_000)];
     const uploadXml = (id: string, initiated: Date): string =>
       `<Upload><Key>of/${id}</Key><UploadId>${id}</UploadId><Initiated>${initiated.toISOString()}</Initiated></Upload>`;
-    const next =
+    const nextMarkers =
       '<IsTruncated>true</IsTruncated><NextKeyMarker>of/b</NextKeyMarker><NextUploadIdMarker>b</NextUploadIdMarker>';
-    const first = `${next}${uploadXml('a', yesterday)}${uploadXml('b', yesterday)}`;
-    const second = `<IsTruncated>false</IsTruncated>${uploadXml('c', yesterday)}${uploadXml('d', now)}`;
+    const firstPage = `${nextMarkers}${uploadXml('a', yesterday)}${uploadXml('b', yesterday)}`;
+    const secondPage = `<IsTruncated>false</IsTruncated>${uploadXml('c', yesterday)}${uploadXml('d', now)}`;
     const abortedIds: string[] = [];
     // s3rver cannot list uploads, so this server answers instead of a store.
     const store = createServer((request, response) => {
@@ -93,7 +93,7 @@ describe('artifacts on S3', () => {
       } else {
         const isSecond = searchParams.get('key-marker') === 'of/b' && searchParams.get('upload-id-marker') === 'b';
         response.writeHead(200, { 'content-type': 'application/xml' });
-        response.end(`<ListMultipartUploadsResult>${isSecond ? second : first}</ListMultipartUploadsResult>`);
+        response.end(`<ListMultipartUploadsResult>${isSecond ? secondPage : firstPage}</ListMultipartUploadsResult>`);
       }
     });
     await once(store.listen(0, '127.0.0.1'), 'listening');

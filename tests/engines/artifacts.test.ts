@@ -20,13 +20,13 @@ const BACKUP_FOLDER = `.backup-${randomUUID()}`;
 const LINKING_FOLDER = `.backup-linking-${randomUUID()}`;
 
 describe('artifacts on disk', () => {
-  const inFolder = async (work: (folder: string) => Promise<void>): Promise<void> => {
+  const withFolder = async (work: (folder: string) => Promise<void>): Promise<void> => {
     const folder = mkdtempSync(join(tmpdir(), 'berth-artifacts-'));
     await work(folder).finally(() => rmSync(folder, { recursive: true }));
   };
 
   it('the store creates files that other users cannot read', () =>
-    inFolder(async folder => {
+    withFolder(async folder => {
       const disk = await openDisk(folder);
       const key = downloadKey(APP, SESSION, randomUUID());
       await disk.put(key, Readable.from([Buffer.from('x')]));
@@ -35,7 +35,7 @@ describe('artifacts on disk', () => {
     }));
 
   it('unfinished files of a killed server are removed at the next start', () =>
-    inFolder(async folder => {
+    withFolder(async folder => {
       const disk = await openDisk(folder);
       writeFileSync(join(folder, 'artifacts', 'incoming', 'half'), 'abc');
       await disk.recover();
@@ -43,7 +43,7 @@ describe('artifacts on disk', () => {
     }));
 
   it('no empty folders remain when objects are removed', () =>
-    inFolder(async folder => {
+    withFolder(async folder => {
       const disk = await openDisk(folder);
       const key = downloadKey(APP, SESSION, randomUUID());
       await disk.put(key, Readable.from([Buffer.from('x')]));
@@ -52,7 +52,7 @@ describe('artifacts on disk', () => {
     }));
 
   it('an object that is removed during a backup is kept in the folder of the backup', () =>
-    inFolder(async folder => {
+    withFolder(async folder => {
       const disk = await openDisk(folder);
       const key = downloadKey(APP, SESSION, randomUUID());
       await disk.put(key, Readable.from([Buffer.from('x')]));
@@ -63,7 +63,7 @@ describe('artifacts on disk', () => {
     }));
 
   it('a backup that has linked all files does not keep removed objects, and a link that cannot be made does not prevent a removal', () =>
-    inFolder(async folder => {
+    withFolder(async folder => {
       const disk = await openDisk(folder);
       const key = downloadKey(APP, SESSION, randomUUID());
       await disk.put(key, Readable.from([Buffer.from('x')]));
@@ -75,7 +75,7 @@ describe('artifacts on disk', () => {
     }));
 
   it('a staged file that is removed during a backup is kept in the folder of the backup', () =>
-    inFolder(async folder => {
+    withFolder(async folder => {
       const staging = await Staging.open(folder);
       const { name } = await staging.write(Readable.from([Buffer.from('x')]));
       mkdirSync(join(folder, LINKING_FOLDER));
@@ -85,7 +85,7 @@ describe('artifacts on disk', () => {
     }));
 
   it('a put fails when the disk cannot store the object, and leaves no unfinished file behind', () =>
-    inFolder(async folder => {
+    withFolder(async folder => {
       const disk = await openDisk(folder);
       mkdirSync(join(folder, 'artifacts', 'objects', APP));
       writeFileSync(join(folder, 'artifacts', 'objects', APP, 'sessions'), 'a file where a folder should be');

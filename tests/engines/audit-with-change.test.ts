@@ -18,12 +18,12 @@ import { type AccountId, newId, type TokenId } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { Scope } from '../../server/kit/scope.ts';
 import { Secret } from '../../server/kit/secret.ts';
-import { temporaryFolder } from './store-fixtures.ts';
+import { makeTemporaryFolder } from './store-fixtures.ts';
 
 const scope = new Scope();
 after(() => scope.close());
 const clock = systemClock;
-const store = scope.own(await openStore({ dataDir: temporaryFolder(scope, 'with-change'), log: silentLog, clock }));
+const store = scope.own(await openStore({ dataDir: makeTemporaryFolder(scope, 'with-change'), log: silentLog, clock }));
 
 /** Fails after the last statement of the transaction, as if the connection had been lost. */
 class FailingAudit extends Audit {
@@ -37,14 +37,20 @@ class FailingAudit extends Audit {
 
 const audit = new FailingAudit(store, clock);
 const hashesOfChangedCredentials: string[] = [];
-const parts = {
+const dependencies = {
   ...{ store, clock, audit, log: silentLog, cursors: new Cursors(new Secret('x'.repeat(32)), clock) },
   onCredentialChanged: (hash: string) => void hashesOfChangedCredentials.push(hash),
 };
-const applications = new Applications(parts);
-const keys = new AgentKeys({ ...parts, applications });
-const tokens = new Tokens({ ...parts, applications, tallies: localTallies(clock) });
-const limits = new Limits({ ...parts, applications, ceiling: {}, waitingOf: async () => 0, onChanged: () => {} });
+const applications = new Applications(dependencies);
+const keys = new AgentKeys({ ...dependencies, applications });
+const tokens = new Tokens({ ...dependencies, applications, tallies: localTallies(clock) });
+const limits = new Limits({
+  ...dependencies,
+  applications,
+  ceiling: {},
+  waitingOf: async () => 0,
+  onChanged: () => {},
+});
 
 const accountId = newId<AccountId>(clock.now());
 await store.accounts.insert({ id: accountId, name: 'Ada', createdAt: clock.now() });

@@ -12,15 +12,15 @@ import { CdpClient } from '../harness/cdp.ts';
 import { openPages } from '../harness/pages.ts';
 import { eventually } from '../harness/until.ts';
 
-const TURNS = 50;
-const POPUPS = 5;
+const ROUND_TRIPS = 50;
+const POPUP_COUNT = 5;
 /**
  * The minimum number of workers that must start. With Playwright attached, Chromium fails to start the worker in about
  * 1 in 100 popups, with or without an observer.
  */
 const WORKERS_MIN = 3;
-const WORKER_START_WITHIN_MS = 15_000;
-const SERVICE_WORKERS = 12;
+const WORKER_START_TIMEOUT_MS = 15_000;
+const SERVICE_WORKER_COUNT = 12;
 /**
  * The minimum number of responses that a client must see. Chromium does not report about 1 in 10 responses to a client.
  */
@@ -103,33 +103,35 @@ const consoleMessagesIn = ({ events }: { events: readonly ObservedEvent[] }): st
 test('Playwright sees the same popups, workers and cross-site frames with and without an observer', () =>
   withAndWithoutObserver(() =>
     withPlaywright(async (context, page) => {
-      const said = new Set<string>();
-      let workers = 0;
+      const messages = new Set<string>();
+      let workerCount = 0;
       context.on('console', message => {
-        said.add(message.text());
-        if (message.text() === 'first of worker') workers++;
+        messages.add(message.text());
+        if (message.text() === 'first of worker') workerCount++;
       });
       await context.addInitScript('globalThis.put = true');
       await page.goto(`${pages.url}/opener`);
-      for (let time = 0; time < POPUPS; time++) {
+      for (let time = 0; time < POPUP_COUNT; time++) {
         const blankPopupEvent = page.waitForEvent('popup');
         assert.equal(await page.evaluate("window.open('about:blank').put"), true);
         await (await blankPopupEvent).close();
-        const workersBefore = workers;
+        const workersBefore = workerCount;
         const popupEvent = page.waitForEvent('popup');
         await page.evaluate("void window.open('/popup')");
         const popup = await popupEvent;
         await popup.waitForLoadState();
-        await eventually('its worker', () => workers > workersBefore, Boolean, WORKER_START_WITHIN_MS).catch(() => {});
+        await eventually('its worker', () => workerCount > workersBefore, Boolean, WORKER_START_TIMEOUT_MS).catch(
+          () => {},
+        );
         await popup.close();
       }
-      assert.ok(workers >= WORKERS_MIN, `${workers} workers were reported`);
+      assert.ok(workerCount >= WORKERS_MIN, `${workerCount} workers were reported`);
       await page.goto(`${pages.url}/frames`);
-      await eventually('the first message of the frame', () => said.has('first of frame true'));
+      await eventually('the first message of the frame', () => messages.has('first of frame true'));
       const stateExpression =
         'JSON.stringify([document.visibilityState, document.hasFocus(), innerWidth, innerHeight, devicePixelRatio])';
       return {
-        said: [...said].filter(text => text.startsWith('first of')).sort(),
+        said: [...messages].filter(text => text.startsWith('first of')).sort(),
         state: await page.evaluate(stateExpression),
       };
     }),
@@ -142,18 +144,18 @@ test('Puppeteer sees the same targets with and without an observer', () =>
       const page = await browser.newPage();
       await page.evaluateOnNewDocument('globalThis.put = true');
       await page.goto(`${pages.url}/opener`);
-      const seen: unknown[] = [await page.evaluate('globalThis.put')];
-      for (let time = 0; time < POPUPS; time++) {
+      const observations: unknown[] = [await page.evaluate('globalThis.put')];
+      for (let time = 0; time < POPUP_COUNT; time++) {
         const popupEvent = new Promise<PuppeteerPage | null>(resolve => page.once('popup', resolve));
-        seen.push(await page.evaluate("String(window.open('/popup'))"));
+        observations.push(await page.evaluate("String(window.open('/popup'))"));
         const popup = await popupEvent;
         // A page that is still loading has no title.
-        const title = () => popup?.title().catch(() => '');
-        seen.push(await eventually('the title of the popup', title, text => text === 'Popup'));
+        const readTitle = () => popup?.title().catch(() => '');
+        observations.push(await eventually('the title of the popup', readTitle, text => text === 'Popup'));
       }
-      seen.push(await page.evaluate('JSON.stringify([document.visibilityState, innerWidth, innerHeight])'));
+      observations.push(await page.evaluate('JSON.stringify([document.visibilityState, innerWidth, innerHeight])'));
       for (const one of (await browser.pages()).slice(1)) await one.close();
-      return seen;
+      return observations;
     } finally {
       await browser.disconnect();
     }
@@ -170,23 +172,23 @@ test("a client that enables Network before it resumes a service worker sees the 
         client.ask(each, {}, workerChannel).catch(() => {});
     });
     const filter = [{ type: 'service_worker' }, { exclude: true }];
-    const held = { autoAttach: true, waitForDebuggerOnStart: true, flatten: true, filter };
-    await client.send('Target.setAutoAttach', held);
+    const attachParams = { autoAttach: true, waitForDebuggerOnStart: true, flatten: true, filter };
+    await client.send('Target.setAutoAttach', attachParams);
     const { targetId } = await client.send('Target.createTarget', { url: `${pages.url}/opener` });
     const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
     await client.waitForValue('the page', "document.title === 'Opener'", String(sessionId));
-    for (let time = 0; time < SERVICE_WORKERS; time++) {
+    for (let time = 0; time < SERVICE_WORKER_COUNT; time++) {
       const registerExpression = `navigator.serviceWorker.register('/service.js?${time}', { scope: '/scope-${time}/' }).then(() => true)`;
       assert.equal(await client.evaluate(registerExpression, String(sessionId)), true);
     }
-    const told = (event: string) => client.events.filter(({ method }) => method === event);
+    const eventsOf = (event: string) => client.events.filter(({ method }) => method === event);
     await eventually(
       'every script to be loaded',
-      () => told('Network.loadingFinished').length,
-      loaded => loaded >= SERVICE_WORKERS,
+      () => eventsOf('Network.loadingFinished').length,
+      loaded => loaded >= SERVICE_WORKER_COUNT,
     );
-    const reportedCount = told('Network.responseReceived').length;
-    assert.ok(reportedCount >= RESPONSES_MIN, `${reportedCount} responses of ${SERVICE_WORKERS} were reported`);
+    const reportedCount = eventsOf('Network.responseReceived').length;
+    assert.ok(reportedCount >= RESPONSES_MIN, `${reportedCount} responses of ${SERVICE_WORKER_COUNT} were reported`);
     await client.send('Target.closeTarget', { targetId });
   } finally {
     await client.close();
@@ -223,12 +225,12 @@ test('a raw client sees the same windows, focus and screencast with and without 
       '[document.visibilityState, document.hasFocus(), innerWidth, innerHeight]',
       page,
     );
-    const own = (await readPages()).map(one => one.targetId).filter(id => !earlierIds.has(id));
-    for (const one of own) await client.send('Target.closeTarget', { targetId: one });
+    const ownIds = (await readPages()).map(one => one.targetId).filter(id => !earlierIds.has(id));
+    for (const one of ownIds) await client.send('Target.closeTarget', { targetId: one });
     // A page that is closing is still listed for a moment.
-    await eventually('the pages to be closed', readPages, left => !left.some(one => own.includes(one.targetId)));
+    await eventually('the pages to be closed', readPages, left => !left.some(one => ownIds.includes(one.targetId)));
     await client.close();
-    return { opened: openReply.result, state, deviceWidth, deviceHeight, pages: own.length };
+    return { opened: openReply.result, state, deviceWidth, deviceHeight, pages: ownIds.length };
   }));
 
 test('an observer sees the first message and the first request of popups, workers and frames', async () => {
@@ -264,18 +266,18 @@ test('targets that a client has paused are resumed when the client disconnects',
   const client = await CdpClient.connect(bare.url);
   const page = await client.attachToPage();
   await pausingClient.send('Target.setAutoAttach', { autoAttach: true, waitForDebuggerOnStart: true, flatten: true });
-  let opened = false;
-  const opening = client
+  let isOpen = false;
+  const pendingOpen = client
     .ask('Runtime.evaluate', { expression: "String(window.open('about:blank'))", userGesture: true }, page)
     .then(reply => {
-      opened = true;
+      isOpen = true;
       return reply;
     });
   await pausingClient.waitForEvent('Target.attachedToTarget', ({ params }) => params?.waitingForDebugger === true);
-  for (let turn = 0; turn < TURNS; turn++) await client.send('Browser.getVersion');
-  assert.equal(opened, false, 'the target is paused by the client');
+  for (let turn = 0; turn < ROUND_TRIPS; turn++) await client.send('Browser.getVersion');
+  assert.equal(isOpen, false, 'the target is paused by the client');
   pausingClient.cut();
-  assert.deepEqual((await opening).result?.result, { type: 'string', value: '[object Window]' });
+  assert.deepEqual((await pendingOpen).result?.result, { type: 'string', value: '[object Window]' });
   await client.close();
   await observation.close();
 });

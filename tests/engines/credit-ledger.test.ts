@@ -32,14 +32,14 @@ import { meteredCost, secondsRoundedUp } from '../../server/kit/metered-cost.ts'
 import { Scope } from '../../server/kit/scope.ts';
 import { createRandomGenerator } from '../harness/random.ts';
 import { withTimeLimit } from '../harness/until.ts';
-import { startForeignServer, temporaryFolder } from './store-fixtures.ts';
+import { makeTemporaryFolder, startForeignServer } from './store-fixtures.ts';
 
-const STEPS = 10_000;
-const CLIENTS = 6;
-const END_WITHIN_MS = 240_000;
+const STEP_COUNT = 10_000;
+const CLIENT_COUNT = 6;
+const END_TIMEOUT_MS = 240_000;
 const AMOUNT_MAX = Number.MAX_SAFE_INTEGER;
 const RATES = { browserSecond: 1, egressMegabyte: 1 };
-const HOST = newId<HostId>(new Date());
+const HOST_ID = newId<HostId>(new Date());
 const ANY = { living: 1000, created: 1000, egressBytes: 1 };
 
 const scope = new Scope();
@@ -51,14 +51,14 @@ scope.defer(() => admin.end());
 // The tests do not simulate power loss, so commits need not be durable.
 await admin.query('alter system set synchronous_commit = off');
 await admin.query('select pg_reload_conf()');
-const dataDir = temporaryFolder(scope, 'ledger');
+const dataDir = makeTemporaryFolder(scope, 'ledger');
 const store = scope.own(await openStore({ databaseUrl: server.url, dataDir, log: silentLog, clock: systemClock }));
 assert.ok(store.isConfined);
 const roles = await admin.query(
   `select 'berth_server_' || oid as role from pg_database where datname = current_database()`,
 );
 const role: string = roles.rows[0].role;
-const { db } = scope.own(openDatabase({ url: server.url }, silentLog, { role, poolMax: CLIENTS + 2 }));
+const { db } = scope.own(openDatabase({ url: server.url }, silentLog, { role, poolMax: CLIENT_COUNT + 2 }));
 
 interface BilledAccount {
   readonly account: AccountId;
@@ -66,7 +66,7 @@ interface BilledAccount {
 }
 
 /** Creates an account with two applications and the given credit. */
-async function anAccount(credit = 0): Promise<BilledAccount> {
+async function createAccount(credit = 0): Promise<BilledAccount> {
   const now = new Date();
   const account = newId<AccountId>(now);
   await store.accounts.insert({ id: account, name: 'Ada', createdAt: now });
@@ -81,10 +81,10 @@ async function anAccount(credit = 0): Promise<BilledAccount> {
 
 const inTrx = <T>(work: (trx: Db) => Promise<T>): Promise<T> => db.transaction().execute(work);
 
-function aHold(applicationId: ApplicationId, amount: number): NewHold {
+function makeHold(applicationId: ApplicationId, amount: number): NewHold {
   const at = new Date();
   const id = newId<ReservationId>(at);
-  return { id, applicationId, hostId: HOST, purposeKind: 'session', purposeId: id, amount, rates: RATES, at };
+  return { id, applicationId, hostId: HOST_ID, purposeKind: 'session', purposeId: id, amount, rates: RATES, at };
 }
 
 const settleCost = (trx: Db, purposeId: string, cost: number) => settle(trx, purposeId, { cost, at: new Date() });
@@ -119,11 +119,11 @@ async function assertBooks(): Promise<void> {
 
 class Aborted extends Error {}
 
-test(`all entries sum to zero and no balance is negative after ${STEPS} random holds, captures, releases and crashes`, async () => {
-  const accounts = [await anAccount(5000), await anAccount(5000), await anAccount(5000)];
+test(`all entries sum to zero and no balance is negative after ${STEP_COUNT} random holds, captures, releases and crashes`, async () => {
+  const accounts = [await createAccount(5000), await createAccount(5000), await createAccount(5000)];
   const counts = { held: 0, short: 0, metered: 0, settled: 0, granted: 0, aborted: 0, killed: 0 };
   const rolledBackIds: string[] = [];
-  const open: string[] = [];
+  const openHoldIds: string[] = [];
 
   /**
    * Runs the work in a transaction. Depending on `crash`, the transaction is then committed or aborted, or its
@@ -148,64 +148,64 @@ test(`all entries sum to zero and no balance is negative after ${STEPS} random h
     const { account, applications } = accounts[randomBelow(accounts.length)] ?? assert.fail();
     const fate = randomBelow(40);
     const crash = fate === 0 ? 'kill' : fate < 4 ? 'abort' : 'none';
-    const what = randomBelow(20);
-    if (what < 9 || open.length === 0) {
-      const newHold = aHold(applications[randomBelow(2)] ?? assert.fail(), 1 + randomBelow(150));
+    const action = randomBelow(20);
+    if (action < 9 || openHoldIds.length === 0) {
+      const newHold = makeHold(applications[randomBelow(2)] ?? assert.fail(), 1 + randomBelow(150));
       let outcome: 'held' | 'short' = 'short';
-      const done = await perform(crash, async trx => {
+      const isCommitted = await perform(crash, async trx => {
         outcome = (await hold(trx, newHold)) === 'held' ? 'held' : 'short';
       });
-      if (!done) rolledBackIds.push(newHold.id);
-      else if ((outcome as string) === 'held') open.push(newHold.id);
-      if (done) counts[outcome] += 1;
-    } else if (what < 13) {
-      const id = open[randomBelow(open.length)] ?? assert.fail();
+      if (!isCommitted) rolledBackIds.push(newHold.id);
+      else if ((outcome as string) === 'held') openHoldIds.push(newHold.id);
+      if (isCommitted) counts[outcome] += 1;
+    } else if (action < 13) {
+      const id = openHoldIds[randomBelow(openHoldIds.length)] ?? assert.fail();
       const cost = randomBelow(60);
       const target = randomBelow(200);
       const now = new Date();
       const use = { metered: { seconds: cost, bytes: 0 }, cost, target, at: now, dueAt: now };
-      const done = await perform(crash, async trx => {
+      const isCommitted = await perform(crash, async trx => {
         const lockedHold = await lockHeld(trx, id);
         if (lockedHold) await meter(trx, lockedHold, use);
       });
-      if (done) counts.metered += 1;
-    } else if (what < 19) {
-      const [id = assert.fail()] = open.splice(randomBelow(open.length), 1);
+      if (isCommitted) counts.metered += 1;
+    } else if (action < 19) {
+      const [id = assert.fail()] = openHoldIds.splice(randomBelow(openHoldIds.length), 1);
       const cost = randomBelow(3) === 0 ? 0 : randomBelow(80);
       const mayExceed = randomBelow(2) === 0;
-      const done = await perform(crash, async trx => {
+      const isCommitted = await perform(crash, async trx => {
         await settle(trx, id, { cost, mayExceed, at: new Date() });
       });
-      if (done) counts.settled += 1;
-      else open.push(id);
+      if (isCommitted) counts.settled += 1;
+      else openHoldIds.push(id);
     } else {
       const amount = 1 + randomBelow(250);
-      const done = await perform(
+      const isCommitted = await perform(
         crash,
         async trx => void (await addCredit(trx, account, 'fund', amount, { at: new Date() })),
       );
-      if (done) counts.granted += 1;
+      if (isCommitted) counts.granted += 1;
     }
   };
 
-  const clients = Array.from({ length: CLIENTS }, async (_, client) => {
+  const clients = Array.from({ length: CLIENT_COUNT }, async (_, client) => {
     const random = createRandomGenerator(20261123 + client);
     const randomBelow = (end: number): number => Math.floor(random() * end);
-    for (let at = client; at < STEPS; at += CLIENTS) await step(randomBelow);
+    for (let at = client; at < STEP_COUNT; at += CLIENT_COUNT) await step(randomBelow);
   });
-  await withTimeLimit('every step to end', Promise.all(clients), END_WITHIN_MS);
+  await withTimeLimit('every step to end', Promise.all(clients), END_TIMEOUT_MS);
 
   const { held, short, metered, settled: ended, aborted, killed } = counts;
-  const enough = held > 1000 && short > 50 && metered > 500 && ended > 1000 && aborted > 300 && killed > 100;
-  assert.ok(enough, JSON.stringify(counts));
+  const isEnough = held > 1000 && short > 50 && metered > 500 && ended > 1000 && aborted > 300 && killed > 100;
+  assert.ok(isEnough, JSON.stringify(counts));
   await assertBooks();
-  const kept = await db
+  const keptRows = await db
     .selectFrom('creditReservations')
     .select('id')
     .where('id', 'in', rolledBackIds as ReservationId[])
     .execute();
-  assert.deepEqual(kept, [], 'a rolled back hold leaves no reservation');
-  for (const id of open) await inTrx(trx => settleCost(trx, id, 0));
+  assert.deepEqual(keptRows, [], 'a rolled back hold leaves no reservation');
+  for (const id of openHoldIds) await inTrx(trx => settleCost(trx, id, 0));
   await assertBooks();
   for (const { account } of accounts) assert.equal((await readBalance(account)).reserved, 0);
   const { rows } = await admin.query(
@@ -223,9 +223,11 @@ async function endConnection(trx: Db): Promise<void> {
 const pidQuery = () => db.selectNoFrom(({ fn }) => fn<number>('pg_backend_pid').as('pid')).compile();
 
 test('exactly one of 40 concurrent holds of the last credit succeeds', async () => {
-  const { account, applications } = await anAccount(100);
+  const { account, applications } = await createAccount(100);
   const outcomes = await Promise.all(
-    Array.from({ length: 40 }, (_, at) => inTrx(trx => hold(trx, aHold(applications[at % 2] ?? assert.fail(), 100)))),
+    Array.from({ length: 40 }, (_, at) =>
+      inTrx(trx => hold(trx, makeHold(applications[at % 2] ?? assert.fail(), 100))),
+    ),
   );
   assert.equal(outcomes.filter(outcome => outcome === 'held').length, 1);
   for (const outcome of outcomes) if (outcome !== 'held') assert.deepEqual(outcome, { required: 100, available: 0 });
@@ -233,15 +235,15 @@ test('exactly one of 40 concurrent holds of the last credit succeeds', async () 
 });
 
 test('an account without credit cannot place a hold', async () => {
-  const { applications } = await anAccount();
+  const { applications } = await createAccount();
   const [application = assert.fail()] = applications;
-  assert.deepEqual(await inTrx(trx => hold(trx, aHold(application, 1))), { required: 1, available: 0 });
+  assert.deepEqual(await inTrx(trx => hold(trx, makeHold(application, 1))), { required: 1, available: 0 });
 });
 
 test('exactly one of 20 concurrent settlements of a reservation captures credit', async () => {
-  const { account, applications } = await anAccount(1000);
+  const { account, applications } = await createAccount(1000);
   const [application = assert.fail()] = applications;
-  const newHold = aHold(application, 600);
+  const newHold = makeHold(application, 600);
   assert.equal(await inTrx(trx => hold(trx, newHold)), 'held');
   const outcomes = await Promise.all(Array.from({ length: 20 }, () => inTrx(trx => settleCost(trx, newHold.id, 500))));
   assert.deepEqual(
@@ -253,18 +255,18 @@ test('exactly one of 20 concurrent settlements of a reservation captures credit'
 });
 
 test('a capture does not exceed its hold', async () => {
-  const { account, applications } = await anAccount(1000);
+  const { account, applications } = await createAccount(1000);
   const [application = assert.fail()] = applications;
-  const newHold = aHold(application, 600);
+  const newHold = makeHold(application, 600);
   await inTrx(trx => hold(trx, newHold));
   assert.equal(await inTrx(trx => settleCost(trx, newHold.id, 5000)), 600);
   assert.equal((await readBalance(account)).available, 400);
 });
 
 test('a session that used more than its hold is charged up to the available credit, but no more', async () => {
-  const { account, applications } = await anAccount(1000);
+  const { account, applications } = await createAccount(1000);
   const [application = assert.fail()] = applications;
-  const newHold = aHold(application, 600);
+  const newHold = makeHold(application, 600);
   await inTrx(trx => hold(trx, newHold));
   const captured = await inTrx(trx => settle(trx, newHold.id, { cost: 5000, mayExceed: true, at: new Date() }));
   assert.equal(captured, 1000);
@@ -273,9 +275,9 @@ test('a session that used more than its hold is charged up to the available cred
 });
 
 test('metering captures the usage so far, and extends the hold only if the credit is sufficient; settling captures the rest', async () => {
-  const { account, applications } = await anAccount(1000);
+  const { account, applications } = await createAccount(1000);
   const [application = assert.fail()] = applications;
-  const newHold = aHold(application, 600);
+  const newHold = makeHold(application, 600);
   await inTrx(trx => hold(trx, newHold));
   const meterUsage = async (cost: number, target: number) =>
     inTrx(async trx => {
@@ -295,17 +297,17 @@ test('metering captures the usage so far, and extends the hold only if the credi
 
 for (const amount of [0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, AMOUNT_MAX + 1])
   test(`holds and grants of ${amount} are rejected with a RangeError`, async () => {
-    const { account, applications } = await anAccount(10);
+    const { account, applications } = await createAccount(10);
     const [application = assert.fail()] = applications;
     await assert.rejects(
-      inTrx(trx => hold(trx, aHold(application, amount))),
+      inTrx(trx => hold(trx, makeHold(application, amount))),
       RangeError,
     );
     await assert.rejects(
       inTrx(trx => addCredit(trx, account, 'grant', amount, { at: new Date() })),
       RangeError,
     );
-    const newHold = aHold(application, 5);
+    const newHold = makeHold(application, 5);
     await inTrx(trx => hold(trx, newHold));
     if (amount !== 0)
       await assert.rejects(
@@ -316,7 +318,7 @@ for (const amount of [0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, AMOUNT_M
   });
 
 test('a balance can reach 2^53 - 1, and more credit is then refused', async () => {
-  const { account } = await anAccount(AMOUNT_MAX);
+  const { account } = await createAccount(AMOUNT_MAX);
   assert.equal((await readBalance(account)).available, AMOUNT_MAX);
   await assert.rejects(
     inTrx(trx => addCredit(trx, account, 'grant', 1, { at: new Date() })),
@@ -326,22 +328,22 @@ test('a balance can reach 2^53 - 1, and more credit is then refused', async () =
 });
 
 test('a session without a credit hold can be placed and ended while the balance of its account is locked', async () => {
-  const { account, applications } = await anAccount(1000);
+  const { account, applications } = await createAccount(1000);
   const [applicationId = assert.fail()] = applications;
   const createdAt = new Date();
-  await store.hosts.announce({ id: HOST, region: 'local', slots: 5, startedAt: createdAt });
+  await store.hosts.announce({ id: HOST_ID, region: 'local', slots: 5, startedAt: createdAt });
   const id = newId<SessionId>(createdAt);
   await inTrx(async trx => {
     await lockBalance(trx, account);
     const outcome = await store.sessions.place(
       {
-        ...{ id, applicationId, hostId: HOST, region: 'local', keepAlive: false, userMetadata: {}, settings: {} },
+        ...{ id, applicationId, hostId: HOST_ID, region: 'local', keepAlive: false, userMetadata: {}, settings: {} },
         ...{ createdAt, expiresAt: addMs(createdAt, 60_000) },
       },
       {
         createdAfter: createdAt,
         terms: () => ({ expiresAt: addMs(createdAt, 60_000), below: ANY }),
-        hold: expiresAt => sessionHold({ browserSecond: 0, egressMegabyte: 0 }, HOST, { at: createdAt, expiresAt }),
+        hold: expiresAt => sessionHold({ browserSecond: 0, egressMegabyte: 0 }, HOST_ID, { at: createdAt, expiresAt }),
       },
     );
     assert.ok('placed' in outcome);
@@ -354,16 +356,16 @@ test('a session without a credit hold can be placed and ended while the balance 
  * Places a session of this application that holds this amount. Returns its id, or undefined if the available credit was
  * too low.
  */
-async function aMeteredSession(
+async function placeMeteredSession(
   applicationId: ApplicationId,
   amount: number,
   rates = RATES,
 ): Promise<SessionId | undefined> {
   const at = new Date();
-  await store.hosts.announce({ id: HOST, region: 'local', slots: 500, startedAt: at });
+  await store.hosts.announce({ id: HOST_ID, region: 'local', slots: 500, startedAt: at });
   const id = newId<SessionId>(at);
   const row = {
-    ...{ id, applicationId, hostId: HOST, region: 'local', keepAlive: false, userMetadata: {}, settings: {} },
+    ...{ id, applicationId, hostId: HOST_ID, region: 'local', keepAlive: false, userMetadata: {}, settings: {} },
     ...{ createdAt: at, expiresAt: addMs(at, 60_000) },
   };
   const outcome = await store.sessions.place(row, {
@@ -387,14 +389,14 @@ const readAvailable = async (applicationId: ApplicationId): Promise<number | und
 test('ending a session captures the cost that kit/metered-cost.ts calculates, for any usage and rates', async () => {
   const random = createRandomGenerator(33);
   const randomBelow = (end: number): number => Math.floor(random() * end);
-  const { account, applications } = await anAccount(8_000_000_000_000_000);
+  const { account, applications } = await createAccount(8_000_000_000_000_000);
   const [application = assert.fail()] = applications;
   for (let run = 0; run < 150; run += 1) {
     const rates = {
       browserSecond: randomBelow(3) * randomBelow(5_000_000),
       egressMegabyte: 1 + randomBelow(10 ** randomBelow(7)),
     };
-    const id = (await aMeteredSession(application, 1, rates)) ?? assert.fail();
+    const id = (await placeMeteredSession(application, 1, rates)) ?? assert.fail();
     const startedAt = new Date();
     await store.sessions.markRunning(id, startedAt);
     const bytes = randomBelow(10 ** (1 + randomBelow(9)));
@@ -405,10 +407,10 @@ test('ending a session captures the cost that kit/metered-cost.ts calculates, fo
     assert.equal((await store.sessions.finish(id, endedAt, 0))?.status, 'COMPLETED');
     const balanceAfter = await readBalance(account);
     const calculatedCost = meteredCost(rates, { seconds: secondsRoundedUp(startedAt, endedAt), bytes });
-    const expected = Math.min(calculatedCost, balanceBefore.available + 1);
+    const expectedCost = Math.min(calculatedCost, balanceBefore.available + 1);
     assert.equal(
       balanceAfter.revenue - balanceBefore.revenue,
-      expected,
+      expectedCost,
       JSON.stringify({ rates, bytes, startedAt, endedAt }),
     );
     assert.equal(balanceAfter.reserved, 0);
@@ -417,9 +419,9 @@ test('ending a session captures the cost that kit/metered-cost.ts calculates, fo
 
 for (const lost of ['service_restart', 'host_lost'] as const)
   test(`a session that ends as ${lost} is charged only up to its last metering`, async () => {
-    const { account, applications } = await anAccount(1000);
+    const { account, applications } = await createAccount(1000);
     const [application = assert.fail()] = applications;
-    const id = (await aMeteredSession(application, 100)) ?? assert.fail();
+    const id = (await placeMeteredSession(application, 100)) ?? assert.fail();
     const startedAt = new Date();
     await store.sessions.markRunning(id, startedAt);
     const at = addMs(startedAt, 10_000);
@@ -434,9 +436,9 @@ for (const lost of ['service_restart', 'host_lost'] as const)
   });
 
 test('a session keeps its hold until its end is decided, and ten concurrent calls to finish it settle the hold once', async () => {
-  const { account, applications } = await anAccount(1000);
+  const { account, applications } = await createAccount(1000);
   const [application = assert.fail()] = applications;
-  const id = (await aMeteredSession(application, 100)) ?? assert.fail();
+  const id = (await placeMeteredSession(application, 100)) ?? assert.fail();
   const startedAt = new Date();
   await store.sessions.markRunning(id, startedAt);
   assert.equal(await store.sessions.finish(id, new Date(), 0), undefined);
@@ -453,9 +455,9 @@ test('a session keeps its hold until its end is decided, and ten concurrent call
 });
 
 test('five of 20 concurrent creates are placed when the credit covers five, and no row remains for the others', async () => {
-  const { account, applications } = await anAccount(500);
+  const { account, applications } = await createAccount(500);
   const [application = assert.fail()] = applications;
-  const ids = await Promise.all(Array.from({ length: 20 }, () => aMeteredSession(application, 100)));
+  const ids = await Promise.all(Array.from({ length: 20 }, () => placeMeteredSession(application, 100)));
   assert.equal(ids.filter(id => id !== undefined).length, 5);
   const { rows } = await admin.query(
     `select count(*)::integer as count from sessions where application_id = '${application}'`,
@@ -466,9 +468,9 @@ test('five of 20 concurrent creates are placed when the credit covers five, and 
 });
 
 test('the database role of the server cannot change or remove entries, set a balance or change a settled reservation', async () => {
-  const { account, applications } = await anAccount(1000);
+  const { account, applications } = await createAccount(1000);
   const [application = assert.fail()] = applications;
-  const newHold = aHold(application, 600);
+  const newHold = makeHold(application, 600);
   await inTrx(trx => hold(trx, newHold));
   await inTrx(trx => settleCost(trx, newHold.id, 100));
   const at = new Date();
@@ -504,10 +506,10 @@ test('the database role of the server cannot change or remove entries, set a bal
   await assert.rejects(admin.query('truncate credit_entries, credit_checkouts'), /never changed/);
 });
 
-function aCall(applicationId: ApplicationId, keyId: KeyId, reserved: number): InvocationRow {
+function makeCall(applicationId: ApplicationId, keyId: KeyId, reserved: number): InvocationRow {
   const createdAt = new Date();
   return {
-    ...{ id: newId<InvocationId>(createdAt), applicationId, keyId, hostId: HOST, operationId: 'browser.content' },
+    ...{ id: newId<InvocationId>(createdAt), applicationId, keyId, hostId: HOST_ID, operationId: 'browser.content' },
     ...{ kind: 'managed', operationRevision: 1, operationDigest: 'sha256:0', effect: 'read', state: 'accepted' },
     ...{ idempotencyKey: 'the same', requestDigest: Buffer.alloc(32), inputDigest: 'sha256:0', meters: {} },
     ...{ attempts: 0, price: 0, reserved, captured: 0, createdAt },
@@ -515,17 +517,17 @@ function aCall(applicationId: ApplicationId, keyId: KeyId, reserved: number): In
 }
 
 test('a call is inserted with its hold if the earlier call with the same idempotency key was deleted before it could be read', async () => {
-  const { account, applications } = await anAccount(100);
+  const { account, applications } = await createAccount(100);
   const [application = assert.fail()] = applications;
   const key = newId<KeyId>(new Date());
-  const earlierCall = aCall(application, key, 0);
+  const earlierCall = makeCall(application, key, 0);
   assert.equal(await store.invocations.insert(earlierCall, RATES), 'inserted');
   await admin.query(`create function withdraw_between() returns trigger language plpgsql as $$
     begin delete from invocations where id = '${earlierCall.id}'; return null; end $$`);
   await admin.query(`create trigger withdraw_between after insert on invocations
     for each statement execute function withdraw_between()`);
   try {
-    assert.equal(await store.invocations.insert(aCall(application, key, 7), RATES), 'inserted');
+    assert.equal(await store.invocations.insert(makeCall(application, key, 7), RATES), 'inserted');
   } finally {
     await admin.query('drop trigger withdraw_between on invocations');
   }

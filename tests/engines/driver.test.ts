@@ -10,25 +10,25 @@ import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-const COMMAND_MS = 6_000;
+const COMMAND_TIMEOUT_MS = 6_000;
 const pages = await openPages({ '/': '<!doctype html><title>Page</title><button>Go</button>' });
 const server = await startServer({ pages, env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_SLOTS: '2' } });
 const driver = new Driver(silentLog, { threads: 1 });
-const shortTimeoutDriver = new Driver(silentLog, { threads: 1, commandMs: COMMAND_MS });
+const shortTimeoutDriver = new Driver(silentLog, { threads: 1, commandMs: COMMAND_TIMEOUT_MS });
 after(() => Promise.all([driver.close(), shortTimeoutDriver.close()]));
 
 const refOf = ({ page }: CommandResult): string => /button "Go" \[ref=(\w+)\]/.exec(page?.snapshot ?? '')?.[1] ?? '';
 
 test('a command that hangs closes the connection of its own session, but not of other sessions on the same thread', async () => {
   const sessions = await Promise.all([1, 2].map(() => server.createSession({ keepAlive: true })));
-  const [hanging, other] = sessions.map(({ id, connectUrl }) => ({ session: id, address: connectUrl }));
-  assert.ok(hanging && other);
-  await shortTimeoutDriver.run(other, { do: 'navigate', url: `${pages.url}/` });
-  const ref = refOf(await shortTimeoutDriver.run(other, { do: 'snapshot' }));
-  const hang = shortTimeoutDriver.run(hanging, { do: 'evaluate', code: '() => new Promise(() => {})' });
-  await assert.rejects(hang, error => error instanceof DriveFailed && error.why === 'too_long');
-  await shortTimeoutDriver.run(other, { do: 'click', ref, double: false, button: 'left', modifiers: [] });
-  assert.match((await shortTimeoutDriver.run(hanging, { do: 'evaluate', code: '1 + 1' })).text ?? '', /^2$/);
+  const [hangingTarget, otherTarget] = sessions.map(({ id, connectUrl }) => ({ session: id, address: connectUrl }));
+  assert.ok(hangingTarget && otherTarget);
+  await shortTimeoutDriver.run(otherTarget, { do: 'navigate', url: `${pages.url}/` });
+  const ref = refOf(await shortTimeoutDriver.run(otherTarget, { do: 'snapshot' }));
+  const pendingCommand = shortTimeoutDriver.run(hangingTarget, { do: 'evaluate', code: '() => new Promise(() => {})' });
+  await assert.rejects(pendingCommand, error => error instanceof DriveFailed && error.why === 'too_long');
+  await shortTimeoutDriver.run(otherTarget, { do: 'click', ref, double: false, button: 'left', modifiers: [] });
+  assert.match((await shortTimeoutDriver.run(hangingTarget, { do: 'evaluate', code: '1 + 1' })).text ?? '', /^2$/);
   for (const { id } of sessions) await server.release(id);
 });
 
@@ -39,11 +39,11 @@ test('a dialog that another client answers, or whose tab is closed, does not blo
   const page = await client.attachToPage();
   await client.send('Page.enable', {}, page);
   await driver.run(target, { do: 'navigate', url: `${pages.url}/` });
-  const open = async (): Promise<void> => {
+  const openDialog = async (): Promise<void> => {
     const { blockedBy } = await driver.run(target, { do: 'evaluate', code: "alert('Sure?')" });
     assert.equal(blockedBy, 'A dialog is open (alert): "Sure?".');
   };
-  const answer = () => client.send('Page.handleJavaScriptDialog', { accept: true }, page);
+  const acceptDialog = () => client.send('Page.handleJavaScriptDialog', { accept: true }, page);
   const canRunCommands = async (): Promise<boolean> => {
     try {
       await driver.run(target, { do: 'snapshot' });
@@ -53,12 +53,12 @@ test('a dialog that another client answers, or whose tab is closed, does not blo
     }
   };
 
-  await open();
-  await answer();
+  await openDialog();
+  await acceptDialog();
   await eventually('commands to be possible after the answer', canRunCommands);
 
-  await open();
-  await answer();
+  await openDialog();
+  await acceptDialog();
   const { captured } = await driver.run(target, {
     do: 'capture',
     capture: { waitUntil: 'load', timeoutMs: 30_000, acceptStatus: [], wanted: { kind: 'text' } },
@@ -66,10 +66,10 @@ test('a dialog that another client answers, or whose tab is closed, does not blo
   assert.match(captured?.text ?? '', /Go/);
 
   const { targetId } = await client.send('Target.createTarget', { url: 'about:blank' });
-  const tabs = async () => (await driver.run(target, { do: 'tabs', action: 'list' })).tabs.length;
-  await eventually('the tab to be listed', tabs, count => count === 2);
+  const countTabs = async () => (await driver.run(target, { do: 'tabs', action: 'list' })).tabs.length;
+  await eventually('the tab to be listed', countTabs, count => count === 2);
   await driver.run(target, { do: 'tabs', action: 'select', index: 1 });
-  await open();
+  await openDialog();
   await client.send('Target.closeTarget', { targetId });
   await eventually('commands to be possible after the tab was closed', canRunCommands);
   await client.close();

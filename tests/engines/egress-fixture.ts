@@ -8,12 +8,12 @@ import type { AddressRange } from '../../server/engines/egress/address.ts';
 import { type Egress, type EgressOptions, openEgress } from '../../server/engines/egress/egress.ts';
 import { egressPolicy } from '../../server/engines/egress/policy.ts';
 import { createResolver } from '../../server/engines/egress/resolve.ts';
-import { thisMachine } from '../../server/engines/egress/this-machine.ts';
+import { createThisMachine } from '../../server/engines/egress/this-machine.ts';
 import { systemClock } from '../../server/kit/clock.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { withTimeout } from '../../server/kit/wait.ts';
 
-export const WAIT_MS = 30_000;
+export const WAIT_TIMEOUT_MS = 30_000;
 
 export interface Fixture {
   readonly egress: Egress;
@@ -31,7 +31,7 @@ export interface FixtureOptions extends Partial<EgressOptions> {
 export const loopbackRange = (port: number): AddressRange => ({ address: '127.0.0.1', prefix: 32, family: 4, port });
 
 export const policyForPorts = (ports: readonly number[]) =>
-  egressPolicy({ allow: ports.map(loopbackRange), machine: thisMachine({ listeners: [], clock: systemClock }) });
+  egressPolicy({ allow: ports.map(loopbackRange), machine: createThisMachine({ listeners: [], clock: systemClock }) });
 
 export async function openFixture(
   t: TestContext,
@@ -165,7 +165,7 @@ export class Wire {
     for (const event of ['data', 'end', 'close']) socket.on(event, look);
     look();
     try {
-      await withTimeout(WAIT_MS, what, () => promise);
+      await withTimeout(WAIT_TIMEOUT_MS, what, () => promise);
     } finally {
       for (const event of ['data', 'end', 'close']) socket.off(event, look);
     }

@@ -10,12 +10,12 @@ import {
   listen,
   openFixture,
   policyForPorts,
-  WAIT_MS,
+  WAIT_TIMEOUT_MS,
   Wire,
 } from './egress-fixture.ts';
 
 const MIB = 1024 * 1024;
-const LARGE = randomBytes(6 * MIB + 12_345);
+const LARGE_BODY = randomBytes(6 * MIB + 12_345);
 const HEAD_END = '\r\n\r\n';
 
 const sha = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
@@ -52,23 +52,23 @@ async function openOutsideServer(
 }
 
 const sendLarge = (socket: Socket): void => {
-  socket.write(head(LARGE.length));
-  socket.write(LARGE);
+  socket.write(head(LARGE_BODY.length));
+  socket.write(LARGE_BODY);
 };
 
 const requestText = (port: number, path: string, method = 'GET'): string =>
   `${method} http://a.test:${port}${path} HTTP/1.1\r\nHost: a.test\r\n\r\n`;
 
 const waitUntilNothingOpen = (fixture: Fixture): Promise<true> =>
-  pollUntil(WAIT_MS, 'the connection to the server to be closed', () =>
+  pollUntil(WAIT_TIMEOUT_MS, 'the connection to the server to be closed', () =>
     fixture.egress.counters().connectionsOpen === 0 ? true : undefined,
   );
 
 /** Waits until this many bytes have arrived after the first head, and returns them. */
 async function waitForBody(wire: Wire, bytes: number): Promise<Buffer> {
   const text = await wire.waitForText(HEAD_END);
-  const start = text.indexOf(HEAD_END) + HEAD_END.length;
-  return (await wire.waitForBytes(start + bytes)).subarray(start, start + bytes);
+  const bodyStart = text.indexOf(HEAD_END) + HEAD_END.length;
+  return (await wire.waitForBytes(bodyStart + bytes)).subarray(bodyStart, bodyStart + bytes);
 }
 
 test('the proxy passes a large body unchanged, counts it exactly and keeps the connection of the browser', async t => {
@@ -81,10 +81,10 @@ test('the proxy passes a large body unchanged, counts it exactly and keeps the c
   );
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write(requestText(port, '/large'));
-  assert.equal(sha(await waitForBody(wire, LARGE.length)), sha(LARGE));
+  assert.equal(sha(await waitForBody(wire, LARGE_BODY.length)), sha(LARGE_BODY));
   await waitUntilNothingOpen(fixture);
   const { bytesDown, connections } = fixture.egress.counters();
-  assert.deepEqual([bytesDown, connections], [head(LARGE.length).length + LARGE.length, 1]);
+  assert.deepEqual([bytesDown, connections], [head(LARGE_BODY.length).length + LARGE_BODY.length, 1]);
   wire.socket.write(requestText(port, '/small'));
   await wire.waitForText(`${HEAD_END}ok`);
   assert.deepEqual(asked, [['GET /large'], ['GET /small']]);
@@ -92,9 +92,9 @@ test('the proxy passes a large body unchanged, counts it exactly and keeps the c
 });
 
 test('the proxy passes a large body unchanged when it arrives in chunks of very different sizes', async t => {
-  const sizes = [1, 10, 16_000, 70_000, 600_000, 3, 2 * MIB, LARGE.length];
+  const sizes = [1, 10, 16_000, 70_000, 600_000, 3, 2 * MIB, LARGE_BODY.length];
   const { fixture, port } = await openOutsideServer(t, async socket => {
-    const wholeResponse = Buffer.concat([Buffer.from(head(LARGE.length)), LARGE]);
+    const wholeResponse = Buffer.concat([Buffer.from(head(LARGE_BODY.length)), LARGE_BODY]);
     let from = 0;
     for (const size of sizes) {
       if (!socket.write(wholeResponse.subarray(from, from + size)))
@@ -106,7 +106,7 @@ test('the proxy passes a large body unchanged when it arrives in chunks of very 
   });
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write(requestText(port, '/'));
-  assert.equal(sha(await waitForBody(wire, LARGE.length)), sha(LARGE));
+  assert.equal(sha(await waitForBody(wire, LARGE_BODY.length)), sha(LARGE_BODY));
   wire.socket.destroy();
 });
 
@@ -116,7 +116,7 @@ test('the proxy passes large bodies unchanged when at most one of two transfers 
     for (let time = 0; time < 2; time++) {
       const wires = await Promise.all([1, 2].map(() => Wire.open(fixture.proxyPort)));
       for (const wire of wires) wire.socket.write(requestText(port, '/'));
-      for (const wire of wires) assert.equal(sha(await waitForBody(wire, LARGE.length)), sha(LARGE));
+      for (const wire of wires) assert.equal(sha(await waitForBody(wire, LARGE_BODY.length)), sha(LARGE_BODY));
       for (const wire of wires) wire.socket.destroy();
     }
   }
@@ -130,7 +130,7 @@ test('the proxy drops bytes that the server sends beyond the declared length', a
   });
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write(requestText(port, '/large'));
-  await waitForBody(wire, LARGE.length);
+  await waitForBody(wire, LARGE_BODY.length);
   wire.socket.write(requestText(port, '/small'));
   await wire.waitForText(`${HEAD_END}ok`);
   assert.ok(!wire.text.includes('smuggled'));
@@ -142,24 +142,24 @@ for (const [how, breakOff] of [
   ['resets', (socket: Socket) => void socket.resetAndDestroy()],
 ] as const)
   test(`the proxy aborts the browser's connection when the server ${how} the connection in the middle of a body`, async t => {
-    const half = LARGE.subarray(0, LARGE.length / 2);
+    const half = LARGE_BODY.subarray(0, LARGE_BODY.length / 2);
     const { fixture, port } = await openOutsideServer(t, socket => {
-      socket.write(head(LARGE.length));
+      socket.write(head(LARGE_BODY.length));
       socket.write(half);
-      void pollUntil(WAIT_MS, 'half of the body to be forwarded', () =>
+      void pollUntil(WAIT_TIMEOUT_MS, 'half of the body to be forwarded', () =>
         fixture.egress.counters().bytesDown > half.length ? true : undefined,
       ).then(() => breakOff(socket));
     });
     const wire = await Wire.open(fixture.proxyPort);
     wire.socket.write(requestText(port, '/'));
     await wire.waitForEnd();
-    assert.ok(wire.bytes.length < head(LARGE.length).length + LARGE.length);
+    assert.ok(wire.bytes.length < head(LARGE_BODY.length).length + LARGE_BODY.length);
     await waitUntilNothingOpen(fixture);
   });
 
 test('the proxy forwards the next response after a HEAD response that declares a length but has no body', async t => {
   const { fixture, port } = await openOutsideServer(t, (socket, path) =>
-    socket.write(path === '/last' ? `${head(2)}ok` : head(LARGE.length)),
+    socket.write(path === '/last' ? `${head(2)}ok` : head(LARGE_BODY.length)),
   );
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write(requestText(port, '/', 'HEAD'));
@@ -181,11 +181,11 @@ test('the proxy returns the responses to pipelined requests in order, even if a 
   });
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write(requestText(port, '/first') + requestText(port, '/large') + requestText(port, '/last'));
-  await wire.waitForBytes(LARGE.length);
+  await wire.waitForBytes(LARGE_BODY.length);
   const all = await wire.waitForText(`${HEAD_END}last`);
   const firstEnd = all.indexOf(`${HEAD_END}first`) + HEAD_END.length + 'first'.length;
-  const start = all.indexOf(HEAD_END, firstEnd) + HEAD_END.length;
-  assert.equal(sha(wire.bytes.subarray(start, start + LARGE.length)), sha(LARGE));
+  const bodyStart = all.indexOf(HEAD_END, firstEnd) + HEAD_END.length;
+  assert.equal(sha(wire.bytes.subarray(bodyStart, bodyStart + LARGE_BODY.length)), sha(LARGE_BODY));
   wire.socket.destroy();
 });
 
@@ -224,24 +224,24 @@ test('the proxy closes the connection to the server when the browser disconnects
  */
 const KERNEL_BYTES_MAX = 40 * MIB;
 
-for (const way of ['a plain response', 'a tunnel'])
-  test(`the proxy applies backpressure to the sender of ${way} while the reader is paused, and continues afterwards`, async t => {
+for (const transferKind of ['a plain response', 'a tunnel'])
+  test(`the proxy applies backpressure to the sender of ${transferKind} while the reader is paused, and continues afterwards`, async t => {
     const { fixture, port } = await openOutsideServer(t, pourEndlessly);
-    const isPlainResponse = way === 'a plain response';
+    const isPlainResponse = transferKind === 'a plain response';
     const wire = isPlainResponse ? await Wire.open(fixture.proxyPort) : await Wire.tunnel(fixture, `a.test:${port}`);
     wire.socket.write(isPlainResponse ? requestText(port, '/') : 'GET / HTTP/1.1\r\nHost: a.test\r\n\r\n');
     // Waits until the transfer is on the direct path before the socket is paused.
     await wire.waitForBytes(8 * MIB);
     wire.socket.pause();
     const bytesBefore = process.memoryUsage().arrayBuffers;
-    let last = -1;
+    let lastBytes = -1;
     const stoppedAtBytes = await pollUntil(
-      WAIT_MS,
+      WAIT_TIMEOUT_MS,
       'the transfer to stop',
       () => {
         const now = fixture.egress.counters().bytesDown;
-        const hasStopped = now === last;
-        last = now;
+        const hasStopped = now === lastBytes;
+        lastBytes = now;
         return hasStopped ? now : undefined;
       },
       150,

@@ -60,17 +60,17 @@ test('the resolver returns the addresses of one family if the other family has n
 });
 
 test('the resolver does not wait for an address family whose query gets no response', async t => {
-  const late = Promise.withResolvers<Answer>();
+  const lateAnswer = Promise.withResolvers<Answer>();
   const { resolve } = await openTestResolver(
     t,
-    ({ type }) => (type === 'A' ? { addresses: ['1.2.3.4'] } : late.promise),
+    ({ type }) => (type === 'A' ? { addresses: ['1.2.3.4'] } : lateAnswer.promise),
     {},
     () => 0,
     { otherFamilyMs: 50 },
   );
   assert.deepEqual(await resolve('half.test'), ['1.2.3.4']);
   // The AAAA query is answered only now, after the resolver has stopped waiting for it.
-  late.resolve({ addresses: [] });
+  lateAnswer.resolve({ addresses: [] });
 });
 
 test('the resolver rejects a name without addresses as name_not_resolved', async t => {
@@ -87,16 +87,16 @@ test('the resolver caches responses for their TTL, but for at most one minute, a
     {},
     () => nowMs,
   );
-  const at = async (seconds: number): Promise<number[]> => {
+  const queryCountsAt = async (seconds: number): Promise<number[]> => {
     nowMs = seconds * 1000;
     for (const name of Object.keys(ttls)) await resolve(name);
     return Object.keys(ttls).map(queryCount);
   };
-  assert.deepEqual(await at(0), [1, 1, 1]);
-  assert.deepEqual(await at(9), [2, 1, 1]);
-  assert.deepEqual(await at(11), [3, 2, 1]);
-  assert.deepEqual(await at(59), [4, 3, 1]);
-  assert.deepEqual(await at(61), [5, 3, 2]);
+  assert.deepEqual(await queryCountsAt(0), [1, 1, 1]);
+  assert.deepEqual(await queryCountsAt(9), [2, 1, 1]);
+  assert.deepEqual(await queryCountsAt(11), [3, 2, 1]);
+  assert.deepEqual(await queryCountsAt(59), [4, 3, 1]);
+  assert.deepEqual(await queryCountsAt(61), [5, 3, 2]);
 });
 
 test('the resolver sends one query for concurrent requests for the same name', async t => {

@@ -11,7 +11,7 @@ import { systemClock } from '../../server/kit/clock.ts';
 import { pollUntil, withTimeout } from '../../server/kit/wait.ts';
 import { ManualClock } from '../harness/hand-clock.ts';
 import { openNameServer, PATIENT_TIMEOUTS } from './egress-dns.ts';
-import { curl, type Fixture, listen, openFixture, WAIT_MS, Wire } from './egress-fixture.ts';
+import { curl, type Fixture, listen, openFixture, WAIT_TIMEOUT_MS, Wire } from './egress-fixture.ts';
 
 const echo = (t: TestContext): Promise<number> =>
   listen(
@@ -28,7 +28,7 @@ async function assertStillWorks(fixture: Fixture, port: number): Promise<void> {
 }
 
 const waitUntilNothingOpen = (fixture: Fixture): Promise<true> =>
-  pollUntil(WAIT_MS, 'all connections to servers to be closed', () =>
+  pollUntil(WAIT_TIMEOUT_MS, 'all connections to servers to be closed', () =>
     fixture.egress.counters().connectionsOpen === 0 ? true : undefined,
   );
 
@@ -256,15 +256,15 @@ test('the proxy forwards a connection reset to the other side', async t => {
   );
   const fixture = await openFixture(t, { ports: [port] });
   const wire = await Wire.tunnel(fixture, `a.test:${port}`);
-  await pollUntil(WAIT_MS, 'the connection outside', () => outsideSocket);
+  await pollUntil(WAIT_TIMEOUT_MS, 'the connection outside', () => outsideSocket);
   outsideSocket?.resetAndDestroy();
   await wire.waitForClose();
   assert.equal(wire.error, 'ECONNRESET');
   outsideSocket = undefined;
   const otherWire = await Wire.tunnel(fixture, `a.test:${port}`);
-  await pollUntil(WAIT_MS, 'the connection outside', () => outsideSocket);
+  await pollUntil(WAIT_TIMEOUT_MS, 'the connection outside', () => outsideSocket);
   otherWire.socket.resetAndDestroy();
-  await pollUntil(WAIT_MS, 'the reset to reach the server', () => (errors.length > 0 ? true : undefined));
+  await pollUntil(WAIT_TIMEOUT_MS, 'the reset to reach the server', () => (errors.length > 0 ? true : undefined));
   assert.deepEqual(errors, ['ECONNRESET']);
   await waitUntilNothingOpen(fixture);
 });
@@ -374,19 +374,19 @@ test('the proxy ends an idle connection and keeps an active one', async t => {
   const clock = new ManualClock();
   const fixture = await openFixture(t, { ports: [port], clock });
   const { idleMs, sweepMs } = EGRESS_LIMITS;
-  const idle = await Wire.tunnel(fixture, `a.test:${port}`);
-  const busy = await Wire.tunnel(fixture, `a.test:${port}`);
+  const idleWire = await Wire.tunnel(fixture, `a.test:${port}`);
+  const busyWire = await Wire.tunnel(fixture, `a.test:${port}`);
   await clock.advance(idleMs - 2 * sweepMs, sweepMs);
-  busy.socket.write('tick');
-  await busy.waitForText('tick');
+  busyWire.socket.write('tick');
+  await busyWire.waitForText('tick');
   assert.equal(fixture.egress.counters().connectionsOpen, 2);
   await clock.advance(3 * sweepMs, sweepMs);
-  await idle.waitForEnd();
-  await pollUntil(WAIT_MS, 'its connection to the server to close', () =>
+  await idleWire.waitForEnd();
+  await pollUntil(WAIT_TIMEOUT_MS, 'its connection to the server to close', () =>
     fixture.egress.counters().connectionsOpen === 1 ? true : undefined,
   );
-  busy.socket.write(' tock');
-  await busy.waitForText('tick tock');
+  busyWire.socket.write(' tock');
+  await busyWire.waitForText('tick tock');
 });
 
 test('the proxy ends a half-closed tunnel earlier than an open one', async t => {
@@ -400,7 +400,7 @@ test('the proxy ends a half-closed tunnel earlier than an open one', async t => 
   const { halfClosedIdleMs, sweepMs } = EGRESS_LIMITS;
   const wire = await Wire.tunnel(fixture, `a.test:${port}`);
   wire.socket.end();
-  await withTimeout(WAIT_MS, 'the end to reach the server', () => endReceived.promise);
+  await withTimeout(WAIT_TIMEOUT_MS, 'the end to reach the server', () => endReceived.promise);
   await clock.advance(sweepMs, sweepMs);
   assert.equal(fixture.egress.counters().connectionsOpen, 1);
   await clock.advance(halfClosedIdleMs + 2 * sweepMs, sweepMs);
@@ -454,10 +454,10 @@ test('requests in progress are aborted promptly when the proxy is closed', async
   const fixture = await openFixture(t, { ports: [port] });
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write(`GET http://a.test:${port}/ HTTP/1.1\r\nHost: a\r\n\r\n`);
-  await pollUntil(WAIT_MS, 'the request to reach the server', () =>
+  await pollUntil(WAIT_TIMEOUT_MS, 'the request to reach the server', () =>
     fixture.egress.counters().connectionsOpen === 1 ? true : undefined,
   );
-  await withTimeout(WAIT_MS, 'the proxy to close', () => fixture.egress.close());
+  await withTimeout(WAIT_TIMEOUT_MS, 'the proxy to close', () => fixture.egress.close());
   await wire.waitForEnd();
   await waitUntilNothingOpen(fixture);
 });

@@ -6,11 +6,11 @@ import { createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import type { ProxyFailure } from '../../server/engines/egress/egress.ts';
 import { egressPolicy } from '../../server/engines/egress/policy.ts';
-import { thisMachine } from '../../server/engines/egress/this-machine.ts';
+import { createThisMachine } from '../../server/engines/egress/this-machine.ts';
 import type { Upstream } from '../../server/engines/egress/upstream.ts';
 import { systemClock } from '../../server/kit/clock.ts';
 import { pollUntil } from '../../server/kit/wait.ts';
-import { type Fixture, listen, loopbackRange, openFixture, WAIT_MS, Wire } from './egress-fixture.ts';
+import { type Fixture, listen, loopbackRange, openFixture, WAIT_TIMEOUT_MS, Wire } from './egress-fixture.ts';
 
 /** A short limit for tests of a timeout. The other tests use a long one, so that a slow machine does not reach it. */
 const SHORT_TIMEOUT_MS = 300;
@@ -32,7 +32,7 @@ async function openProxiedFixture(
   t: TestContext,
   scheme: Upstream['scheme'],
   responders: Readonly<Record<string, Responder>>,
-  connectMs = WAIT_MS,
+  connectMs = WAIT_TIMEOUT_MS,
 ): Promise<ProxiedFixture> {
   const failures: ProxyFailure[] = [];
   const upstreams = new Map<string, Upstream>();
@@ -50,7 +50,7 @@ async function openProxiedFixture(
   const fixture = await openFixture(t, {
     policy: egressPolicy({
       allow,
-      machine: thisMachine({ listeners: [], clock: systemClock }),
+      machine: createThisMachine({ listeners: [], clock: systemClock }),
       routeTo: hostname => upstreams.get(hostname),
     }),
     limits: { connectMs, tlsHandshakeMs: connectMs },
@@ -69,7 +69,7 @@ async function tunnel(fixture: Fixture, authority: string): Promise<string> {
 }
 
 const waitUntilNothingOpen = (fixture: Fixture): Promise<true> =>
-  pollUntil(WAIT_MS, 'all connections to servers to be closed', () =>
+  pollUntil(WAIT_TIMEOUT_MS, 'all connections to servers to be closed', () =>
     fixture.egress.counters().connectionsOpen === 0 ? true : undefined,
   );
 
@@ -150,10 +150,10 @@ for (const [how, breakOff] of [
       assert.ok(wire.bytes.length < 2 * BODY.length, 'the response was cut off');
       wire.socket.destroy();
     }
-    const next = await Wire.open(fixture.proxyPort);
-    next.socket.write('GET http://breaks.test/whole HTTP/1.1\r\nHost: breaks.test\r\n\r\n');
-    await next.waitForText(`${HEAD_END}whole`);
-    next.socket.destroy();
+    const nextWire = await Wire.open(fixture.proxyPort);
+    nextWire.socket.write('GET http://breaks.test/whole HTTP/1.1\r\nHost: breaks.test\r\n\r\n');
+    await nextWire.waitForText(`${HEAD_END}whole`);
+    nextWire.socket.destroy();
     assert.deepEqual(failures, [], 'an aborted body is not reported as a failure of the proxy');
     await waitUntilNothingOpen(fixture);
   });
@@ -170,8 +170,8 @@ test('a large plain body passes through an upstream proxy unchanged and is count
   const wire = await Wire.open(fixture.proxyPort);
   const request = 'GET http://large.test/ HTTP/1.1\r\nHost: large.test\r\n\r\n';
   wire.socket.write(request);
-  const start = (await wire.waitForText(HEAD_END)).indexOf(HEAD_END) + HEAD_END.length;
-  assert.ok((await wire.waitForBytes(start + largeBody.length)).subarray(start).equals(largeBody));
+  const bodyStart = (await wire.waitForText(HEAD_END)).indexOf(HEAD_END) + HEAD_END.length;
+  assert.ok((await wire.waitForBytes(bodyStart + largeBody.length)).subarray(bodyStart).equals(largeBody));
   await waitUntilNothingOpen(fixture);
   const { bytesByProxy, bytesUp, bytesDown } = fixture.egress.counters();
   assert.equal(bytesDown, head.length + largeBody.length);
@@ -180,11 +180,11 @@ test('a large plain body passes through an upstream proxy unchanged and is count
 });
 
 test('a body that arrives slowly through an upstream proxy is forwarded completely', async t => {
-  const drips = 40;
+  const dripCount = 40;
   const { fixture } = await openProxiedFixture(t, 'http', {
     'drips.test': async socket => {
-      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${drips}\r\n\r\n`);
-      for (let drip = 0; drip < drips; drip++) {
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${dripCount}\r\n\r\n`);
+      for (let drip = 0; drip < dripCount; drip++) {
         await new Promise(done => setTimeout(done, 5));
         socket.write('.');
       }
@@ -192,7 +192,7 @@ test('a body that arrives slowly through an upstream proxy is forwarded complete
   });
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write('GET http://drips.test/ HTTP/1.1\r\nHost: drips.test\r\n\r\n');
-  await wire.waitForText(`${HEAD_END}${'.'.repeat(drips)}`);
+  await wire.waitForText(`${HEAD_END}${'.'.repeat(dripCount)}`);
   wire.socket.destroy();
 });
 
@@ -208,7 +208,7 @@ test('all connections are released when the browser disconnects while an upstrea
   const { fixture, failures } = await openProxiedFixture(t, 'http', { 'silent.test': silentResponder });
   const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write('CONNECT silent.test:443 HTTP/1.1\r\nHost: silent.test\r\n\r\n');
-  await pollUntil(WAIT_MS, 'the proxy to be reached', () =>
+  await pollUntil(WAIT_TIMEOUT_MS, 'the proxy to be reached', () =>
     fixture.egress.counters().connectionsOpen === 1 ? true : undefined,
   );
   wire.socket.resetAndDestroy();

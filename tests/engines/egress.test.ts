@@ -19,7 +19,7 @@ import { before, type TestContext, test } from 'node:test';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { Refusal } from '../../server/engines/egress/egress.ts';
 import { pollUntil } from '../../server/kit/wait.ts';
-import { curl, listen, openFixture, policyForPorts, WAIT_MS, Wire } from './egress-fixture.ts';
+import { curl, listen, openFixture, policyForPorts, WAIT_TIMEOUT_MS, Wire } from './egress-fixture.ts';
 
 const sha = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
@@ -145,7 +145,7 @@ test('the proxy forwards a chunked response with the same chunks, and no body fo
   for (const time of [1, 2]) {
     wire.socket.write(`GET http://a.test:${port}/${time} HTTP/1.1\r\nHost: a\r\n\r\n`);
     await pollUntil(
-      WAIT_MS,
+      WAIT_TIMEOUT_MS,
       'the whole response',
       () => wire.text.split('pedia\r\n0\r\n\r\n').length === time + 1 || undefined,
     );
@@ -245,11 +245,13 @@ test('the proxy passes large bodies unchanged in both directions and counts the 
     assert.equal(code, 0);
     assert.equal(sha(out), sha(sent));
   }
-  await pollUntil(WAIT_MS, 'all connections outside to close', () =>
+  await pollUntil(WAIT_TIMEOUT_MS, 'all connections outside to close', () =>
     fixture.egress.counters().connectionsOpen === 0 ? true : undefined,
   );
   const { bytesUp, bytesDown, connections } = fixture.egress.counters();
-  await pollUntil(WAIT_MS, 'the server to have received all bytes', () => (seen.up >= bytesUp ? true : undefined));
+  await pollUntil(WAIT_TIMEOUT_MS, 'the server to have received all bytes', () =>
+    seen.up >= bytesUp ? true : undefined,
+  );
   assert.deepEqual({ up: bytesUp, down: bytesDown, connections }, { ...seen, connections: 3 });
   assert.ok(bytesUp > 3 * sent.length && bytesDown > 3 * sent.length);
 });
@@ -339,20 +341,20 @@ test('the proxy does not forward an Upgrade in a plain request', async t => {
 });
 
 test('the proxy keeps connections alive, with one connection to the server per connection of the browser', async t => {
-  let sockets = 0;
+  let connectionCount = 0;
   const server = createHttpServer((_request, response) => response.end('ok'));
   // Disables the server's keep-alive timeout, so that the interval between the two requests does not matter.
   server.keepAliveTimeout = 0;
-  server.on('connection', () => (sockets += 1));
+  server.on('connection', () => (connectionCount += 1));
   const port = await listen(t, server);
   const fixture = await openFixture(t, { ports: [port], hosts: { 'b.test': '127.0.0.1' } });
   const a = `http://a.test:${port}/`;
   const { out } = await curl(fixture, a, a, a, '-w', '%{num_connects} ');
   assert.equal(out.toString().replaceAll('ok', ''), '1 0 0 ');
-  assert.equal(sockets, 1);
+  assert.equal(connectionCount, 1);
   await curl(fixture, a, `http://b.test:${port}/`, a);
-  assert.equal(sockets, 4, 'a request to another host replaces the kept connection');
-  await pollUntil(WAIT_MS, 'all connections to be closed', () =>
+  assert.equal(connectionCount, 4, 'a request to another host replaces the kept connection');
+  await pollUntil(WAIT_TIMEOUT_MS, 'all connections to be closed', () =>
     fixture.egress.counters().connectionsOpen === 0 ? true : undefined,
   );
 });
@@ -403,7 +405,7 @@ test('the proxy forwards the head of a response before its body arrives', async 
   wire.socket.write(`GET http://a.test:${port}/ HTTP/1.1\r\nHost: x\r\n\r\n`);
   assert.match(await wire.waitForText('\r\n\r\n'), /text\/event-stream/);
   wire.socket.destroy();
-  await pollUntil(WAIT_MS, 'the connection to the server to close with the connection of the browser', () =>
+  await pollUntil(WAIT_TIMEOUT_MS, 'the connection to the server to close with the connection of the browser', () =>
     fixture.egress.counters().connectionsOpen === 0 ? true : undefined,
   );
 });
@@ -435,7 +437,7 @@ test('after one side of a tunnel has ended, the other side can still send, and a
   await otherWire.waitForEnd();
   assert.equal(otherWire.text, 'said');
   otherWire.socket.end('still here');
-  await pollUntil(WAIT_MS, 'the other side to get all bytes', () =>
+  await pollUntil(WAIT_TIMEOUT_MS, 'the other side to get all bytes', () =>
     Buffer.concat(receivedParts).toString() === 'still here' ? true : undefined,
   );
 });
@@ -450,7 +452,7 @@ test('the proxy delivers all bytes before closing, even to a slow reader', async
   const wire = await Wire.tunnel(fixture, `a.test:${port}`);
   wire.socket.end();
   wire.socket.pause();
-  await pollUntil(WAIT_MS, '100 kB to be received from the server', () =>
+  await pollUntil(WAIT_TIMEOUT_MS, '100 kB to be received from the server', () =>
     fixture.egress.counters().bytesDown > 100_000 ? true : undefined,
   );
   wire.socket.resume();
@@ -474,8 +476,8 @@ test('the proxy applies backpressure to the sender when the reader is slow', asy
   const wire = await Wire.tunnel(fixture, `a.test:${port}`);
   wire.socket.pause();
   let lastBytes = -1;
-  const stuckAt = await pollUntil(
-    WAIT_MS,
+  const stoppedAtBytes = await pollUntil(
+    WAIT_TIMEOUT_MS,
     'the transfer to stop',
     () => {
       const now = fixture.egress.counters().bytesDown;
@@ -486,7 +488,7 @@ test('the proxy applies backpressure to the sender when the reader is slow', asy
     150,
   );
   // The limit allows for the buffers of the kernel. Our own buffers add at most 64 KiB.
-  assert.ok(stuckAt < 40 * 1024 * 1024, `${stuckAt} bytes were accepted`);
+  assert.ok(stoppedAtBytes < 40 * 1024 * 1024, `${stoppedAtBytes} bytes were accepted`);
   wire.socket.destroy();
 });
 
@@ -538,13 +540,13 @@ test('when the policy is replaced, the proxy applies the new policy at once to n
 });
 
 test("the proxy serves the session's own connect address itself, without opening a connection", async t => {
-  const service = createHttpServer((request, response) => response.end(`own ${request.url}`));
-  const server = new WebSocketServer({ server: service });
+  const ownServer = createHttpServer((request, response) => response.end(`own ${request.url}`));
+  const server = new WebSocketServer({ server: ownServer });
   server.on('connection', socket => socket.on('message', data => socket.send(data)));
   const self = {
     hostname: '127.0.0.1',
     port: 8080,
-    accept: (socket: unknown) => void service.emit('connection', socket),
+    accept: (socket: unknown) => void ownServer.emit('connection', socket),
   };
   const fixture = await openFixture(t, { self });
   const wire = await Wire.open(fixture.proxyPort);
@@ -582,12 +584,12 @@ test('the proxy refuses plain requests to the connect address, and tunnels to ot
 });
 
 test("the proxy terminates TLS with the operator's certificate if the server's own address uses https", async t => {
-  const service = createHttpServer((request, response) => response.end(`own ${request.url}`));
+  const ownServer = createHttpServer((request, response) => response.end(`own ${request.url}`));
   const self = {
     hostname: 'Browsers.test',
     port: 443,
     tls,
-    accept: (socket: unknown) => void service.emit('connection', socket),
+    accept: (socket: unknown) => void ownServer.emit('connection', socket),
   };
   const folder = mkdtempSync(join(tmpdir(), 'berth-egress-'));
   t.after(() => rmSync(folder, { recursive: true }));
@@ -623,14 +625,14 @@ test('the proxy closes all connections on close, and its listener can then be us
   const { systemClock } = await import('../../server/kit/clock.ts');
   const { silentLog } = await import('../../server/kit/log.ts');
   const resolve = createResolver({ hosts: new Map([['a.test', '127.0.0.1']]), clock: systemClock });
-  const next = openEgress({
+  const nextEgress = openEgress({
     server: fixture.server,
     policy: policyForPorts([port]),
     resolve,
     clock: systemClock,
     log: silentLog,
   });
-  t.after(() => next.close());
+  t.after(() => nextEgress.close());
   const newTunnel = await Wire.tunnel(fixture, `a.test:${port}`);
   newTunnel.socket.write('again');
   await newTunnel.waitForText('again');

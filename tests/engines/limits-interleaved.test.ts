@@ -18,15 +18,15 @@ import { silentLog } from '../../server/kit/log.ts';
 import { Scope } from '../../server/kit/scope.ts';
 import { createRandomGenerator } from '../harness/random.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
-import { startForeignServer, temporaryFolder } from './store-fixtures.ts';
+import { makeTemporaryFolder, startForeignServer } from './store-fixtures.ts';
 
 const SEEDS = [1, 20261123];
 const CLIENTS_PER_PROCESS = 6;
 const STEPS_PER_CLIENT = 60;
-const SLOTS = 9;
+const SLOT_COUNT = 9;
 const LIMIT_MAX = 6;
 const WAIT_MAX_MS = 400;
-const END_WITHIN_MS = 120_000;
+const END_TIMEOUT_MS = 120_000;
 const DAY = '2026-11-23';
 
 /**
@@ -49,7 +49,7 @@ const ADMISSION_CHECK_SQL = `
 const scope = new Scope();
 after(() => scope.close());
 const server = await startForeignServer(scope);
-const dataDir = temporaryFolder(scope, 'interleaved');
+const dataDir = makeTemporaryFolder(scope, 'interleaved');
 const open = async (): Promise<Store> =>
   scope.own(await openStore({ databaseUrl: server.url, dataDir, log: silentLog, clock: systemClock }));
 const stores = [await open(), await open()];
@@ -62,7 +62,7 @@ await client.query(ADMISSION_CHECK_SQL);
 
 const limitsWith = (maxConcurrent: number) => ({ browsers: { maxConcurrent, maxCreatesPerMinute: 100_000 } });
 
-async function anApplication(): Promise<ApplicationId> {
+async function createApplication(): Promise<ApplicationId> {
   const now = new Date();
   const account = { id: newId<AccountId>(now), name: 'Ada', createdAt: now };
   await first?.accounts.insert(account);
@@ -137,19 +137,19 @@ class Process {
 
 for (const seed of SEEDS)
   test(`no limit is exceeded, no transaction deadlocks, and every request completes (seed ${seed})`, async () => {
-    const applications = [await anApplication(), await anApplication()];
+    const applications = [await createApplication(), await createApplication()];
     const processes = stores.map(store => new Process(store));
     for (const { store, hostId } of processes)
-      await store.hosts.announce({ id: hostId, region: 'local', slots: SLOTS, startedAt: new Date() });
+      await store.hosts.announce({ id: hostId, region: 'local', slots: SLOT_COUNT, startedAt: new Date() });
     const counts = { placed: 0, refused: 0, changed: 0 };
 
     const act = async (process: Process, randomBelow: (end: number) => number): Promise<void> => {
       const application = applications[randomBelow(applications.length)] ?? assert.fail();
-      const what = randomBelow(10);
-      if (what < 3) return void counts[await process.create(application, undefined)]++;
-      if (what < 6) return void counts[await process.create(application, 1 + randomBelow(WAIT_MAX_MS))]++;
-      if (what < 8) return process.release(randomBelow(Math.max(1, process.runningSessions.length)));
-      if (what === 8) {
+      const action = randomBelow(10);
+      if (action < 3) return void counts[await process.create(application, undefined)]++;
+      if (action < 6) return void counts[await process.create(application, 1 + randomBelow(WAIT_MAX_MS))]++;
+      if (action < 8) return process.release(randomBelow(Math.max(1, process.runningSessions.length)));
+      if (action === 8) {
         if (await process.changeLimit(application, randomBelow(LIMIT_MAX + 1))) counts.changed += 1;
         return;
       }
@@ -166,7 +166,7 @@ for (const seed of SEEDS)
         }
       }),
     );
-    await withTimeLimit('every request to end', Promise.all(clients), END_WITHIN_MS);
+    await withTimeLimit('every request to end', Promise.all(clients), END_TIMEOUT_MS);
 
     assert.ok(counts.placed > 50 && counts.refused > 50 && counts.changed > 20, JSON.stringify(counts));
     for (const process of processes) {
@@ -178,16 +178,16 @@ for (const seed of SEEDS)
       `select count(*)::integer as living from sessions where status in ('PENDING', 'RUNNING')`,
     );
     assert.deepEqual(rows, [{ living: 0 }]);
-    const { rows: found } = await client.query(
+    const { rows: deadlockRows } = await client.query(
       'select deadlocks::integer from pg_stat_database where datname = current_database()',
     );
-    assert.deepEqual(found, [{ deadlocks: 0 }]);
+    assert.deepEqual(deadlockRows, [{ deadlocks: 0 }]);
   });
 
 test('a create that read the limits before they were replaced is checked against the new limits', async () => {
-  const applicationId = await anApplication();
+  const applicationId = await createApplication();
   const hostId = newId<HostId>(new Date());
-  await first.hosts.announce({ id: hostId, region: 'local', slots: SLOTS, startedAt: new Date() });
+  await first.hosts.announce({ id: hostId, region: 'local', slots: SLOT_COUNT, startedAt: new Date() });
   await client.query('begin');
   await client.query(
     'update application_limits set configured = $2, revision = revision + 1 where application_id = $1',
@@ -197,7 +197,7 @@ test('a create that read the limits before they were replaced is checked against
   const createdAt = new Date();
   const id = newId<SessionId>(createdAt);
   const settings = { region: 'local', keepAlive: false, userMetadata: {}, settings: {}, expiresAt: createdAt };
-  const placing = first.sessions.place(
+  const pendingPlacement = first.sessions.place(
     { id, applicationId, hostId, createdAt, ...settings },
     {
       createdAfter: addMs(createdAt, -60_000),
@@ -209,7 +209,7 @@ test('a create that read the limits before they were replaced is checked against
   );
   await eventually('the limits to be read', () => read.length === 1);
   await client.query('commit');
-  const outcome = await placing;
+  const outcome = await pendingPlacement;
   assert.ok('over' in outcome, JSON.stringify(outcome));
   assert.deepEqual(read, [LIMIT_MAX, 0]);
   assert.equal(await first.sessions.byId(id), undefined);

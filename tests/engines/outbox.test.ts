@@ -22,7 +22,7 @@ import { Scope } from '../../server/kit/scope.ts';
 import { Secret } from '../../server/kit/secret.ts';
 import { type S3Store, startS3 } from '../harness/s3.ts';
 import { eventually } from '../harness/until.ts';
-import { temporaryFolder } from './store-fixtures.ts';
+import { makeTemporaryFolder } from './store-fixtures.ts';
 
 describe('the outbox', () => {
   const scope = new Scope();
@@ -37,7 +37,7 @@ describe('the outbox', () => {
   let bucket: Artifacts;
 
   before(async () => {
-    folder = temporaryFolder(scope, 'outbox');
+    folder = makeTemporaryFolder(scope, 'outbox');
     store = scope.own(await openStore({ dataDir: folder, log: silentLog, clock: systemClock }));
     await store.hosts.announce({ id: host, region: 'local', slots: 1, startedAt: now });
     const account = { id: newId<AccountId>(now), name: 'Ada', createdAt: now };
@@ -161,13 +161,13 @@ describe('the outbox', () => {
 
   it('the outbox withdraws waiting files and removes stored ones', async () => {
     const outbox = open(disk);
-    const [waits, stored] = [newKey(), newKey()];
-    await outbox.post(app, { key: stored, staged: await stage(Buffer.from('a')) });
+    const [waitingKey, storedKey] = [newKey(), newKey()];
+    await outbox.post(app, { key: storedKey, staged: await stage(Buffer.from('a')) });
     await emptyOutbox(outbox);
-    await outbox.post(app, { key: waits, staged: await stage(Buffer.from('b')) });
-    await outbox.remove(app, [waits, stored]);
+    await outbox.post(app, { key: waitingKey, staged: await stage(Buffer.from('b')) });
+    await outbox.remove(app, [waitingKey, storedKey]);
     await emptyOutbox(outbox);
-    for (const key of [waits, stored]) assert.equal(await read(outbox, key), undefined);
+    for (const key of [waitingKey, storedKey]) assert.equal(await read(outbox, key), undefined);
     assert.deepEqual(readdirSync(join(folder, 'staging', 'outbox')), []);
     await outbox.close();
   });

@@ -62,8 +62,8 @@ function evilHeader(name: string, kind = '0', link = '', size = 0): Buffer {
  * Command lines of the processes of the box's user. Empty if the box has no user of its own, because its processes
  * cannot be told apart from others.
  */
-function processesOf(uid: number | undefined): string[] {
-  const commandOf = (pid: string): string[] => {
+function commandLinesOf(uid: number | undefined): string[] {
+  const commandLineOf = (pid: string): string[] => {
     try {
       const owner = /^Uid:\t(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
       return owner === String(uid) ? [readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')] : [];
@@ -73,7 +73,7 @@ function processesOf(uid: number | undefined): string[] {
   };
   return readdirSync('/proc')
     .filter(name => /^\d+$/.test(name))
-    .flatMap(commandOf);
+    .flatMap(commandLineOf);
 }
 
 const isEmpty = (list: readonly unknown[]): boolean => list.length === 0;
@@ -91,7 +91,7 @@ export function describeProfiles(form: Form): void {
   let host: BoxHost;
   let profiles: Profiles;
   let uid: number | undefined;
-  let count = 0;
+  let nextNumber = 0;
 
   describe(`profiles, form ${form}`, { concurrency: 1 }, () => {
     before(async () => {
@@ -119,14 +119,15 @@ export function describeProfiles(form: Form): void {
      * Makes the user of the box the owner of the path. If the path is a folder, does the same for everything below it
      * except symbolic links.
      */
-    const give = (path: string): void => {
+    const giveToBox = (path: string): void => {
       if (uid === undefined) return;
       chownSync(path, uid, uid);
       if (lstatSync(path).isDirectory())
-        for (const name of readdirSync(path)) if (!lstatSync(join(path, name)).isSymbolicLink()) give(join(path, name));
+        for (const name of readdirSync(path))
+          if (!lstatSync(join(path, name)).isSymbolicLink()) giveToBox(join(path, name));
     };
 
-    const put = (folder: string, name: string, text: string | Buffer = name): string => {
+    const putFile = (folder: string, name: string, text: string | Buffer = name): string => {
       const file = join(folder, name);
       mkdirSync(dirname(file), { recursive: true });
       writeFileSync(file, text);
@@ -135,11 +136,11 @@ export function describeProfiles(form: Form): void {
 
     /** Stages a profile that `plant` fills, as if its browser had exited normally. */
     async function stageProfile(plant: (profile: string) => void): Promise<Staging> {
-      const id = `s-${count++}`;
+      const id = `s-${nextNumber++}`;
       const box = join(dataDir, 'sessions', id);
       mkdirSync(join(box, 'profile/Default'), { recursive: true });
       plant(join(box, 'profile'));
-      if (!lstatSync(join(box, 'profile')).isSymbolicLink()) give(join(box, 'profile'));
+      if (!lstatSync(join(box, 'profile')).isSymbolicLink()) giveToBox(join(box, 'profile'));
       const staging = profiles.staging(id);
       await staging.create();
       await staging.markClean();
@@ -155,9 +156,9 @@ export function describeProfiles(form: Form): void {
 
     /** Creates the empty folder of a box that is about to start. */
     function newBox(): string {
-      const box = join(dataDir, 'sessions', `box-${count++}`);
+      const box = join(dataDir, 'sessions', `box-${nextNumber++}`);
       mkdirSync(box, { recursive: true });
-      give(box);
+      giveToBox(box);
       return box;
     }
 
@@ -179,14 +180,14 @@ export function describeProfiles(form: Form): void {
 
     test('only the cookies and the storage of a profile are packed and unpacked, owned by the user of the box', async () => {
       const { box, packed } = await roundTrip(profile => {
-        put(profile, 'Default/Cookies');
-        put(profile, 'Default/Local Storage/leveldb/000003.log');
-        put(profile, 'Default/IndexedDB/https_a_0/1', randomBytes(300_000));
-        put(profile, 'Default/History');
-        put(profile, 'Default/Login Data');
-        put(profile, 'Default/Network/Trust Tokens');
-        put(profile, 'Default/Network/Cookies');
-        put(profile, 'SingletonLock');
+        putFile(profile, 'Default/Cookies');
+        putFile(profile, 'Default/Local Storage/leveldb/000003.log');
+        putFile(profile, 'Default/IndexedDB/https_a_0/1', randomBytes(300_000));
+        putFile(profile, 'Default/History');
+        putFile(profile, 'Default/Login Data');
+        putFile(profile, 'Default/Network/Trust Tokens');
+        putFile(profile, 'Default/Network/Cookies');
+        putFile(profile, 'SingletonLock');
       });
       assert.deepEqual(filesIn(box), [
         'profile/Default/Cookies',
@@ -202,7 +203,7 @@ export function describeProfiles(form: Form): void {
 
     test('symbolic links, pipes and files with a line break in their names are skipped when a profile is packed', async () => {
       const { box, packed } = await roundTrip(profile => {
-        put(profile, 'Default/Cookies');
+        putFile(profile, 'Default/Cookies');
         const storage = join(profile, 'Default/IndexedDB');
         mkdirSync(storage);
         symlinkSync(join(dataDir, 'host-secret'), join(storage, 'to-host'));
@@ -211,9 +212,9 @@ export function describeProfiles(form: Form): void {
         symlinkSync(dataDir, join(profile, 'Default/File System'));
         execFileSync('mkfifo', [join(storage, 'pipe')]);
         linkSync(join(profile, 'Default/Cookies'), join(storage, 'hard'));
-        put(storage, '-rf');
-        put(storage, '--checkpoint-action=exec=sh');
-        put(storage, 'new\nline');
+        putFile(storage, '-rf');
+        putFile(storage, '--checkpoint-action=exec=sh');
+        putFile(storage, 'new\nline');
       });
       assert.deepEqual(filesIn(box), [
         'profile/Default/Cookies',
@@ -229,7 +230,7 @@ export function describeProfiles(form: Form): void {
         (box: string) => symlinkSync(dataDir, join(box, 'profile')),
         (box: string) => writeFileSync(join(box, 'profile'), 'x'),
       ]) {
-        const id = `s-${count++}`;
+        const id = `s-${nextNumber++}`;
         const box = join(dataDir, 'sessions', id);
         mkdirSync(box, { recursive: true });
         plant(box);
@@ -251,7 +252,7 @@ export function describeProfiles(form: Form): void {
 
     test('packing a huge sparse file is refused at the limit, and no packed archive is recorded', async () => {
       const staging = await stageProfile(profile => {
-        const file = put(profile, 'Default/IndexedDB/huge', '');
+        const file = putFile(profile, 'Default/IndexedDB/huge', '');
         truncateSync(file, 2 * 1024 ** 3);
       });
       const failure = await profiles.pack(staging, newSeal(), unabortedSignal).catch(error => error);
@@ -268,8 +269,8 @@ export function describeProfiles(form: Form): void {
         mkdirSync(folder, { recursive: true });
         writeFileSync(join(folder, 'deep'), 'x');
       });
-      const packed = await profiles.pack(staging, newSeal(), unabortedSignal);
-      assert.deepEqual([packed.sizeBytes, packed.skipped], [0, 1]);
+      const packedProfile = await profiles.pack(staging, newSeal(), unabortedSignal);
+      assert.deepEqual([packedProfile.sizeBytes, packedProfile.skipped], [0, 1]);
       await staging.remove();
     });
 
@@ -322,12 +323,14 @@ export function describeProfiles(form: Form): void {
 
     test('no process remains when packing is aborted at any time', async () => {
       for (let waitMs = 0; waitMs < 24; waitMs += 2) {
-        const staging = await stageProfile(profile => put(profile, 'Default/IndexedDB/1', randomBytes(500_000)));
-        const packed = await profiles.pack(staging, newSeal(), AbortSignal.timeout(waitMs)).catch(() => undefined);
-        assert.equal((await staging.packedRecord())?.sizeBytes, packed?.sizeBytes);
+        const staging = await stageProfile(profile => putFile(profile, 'Default/IndexedDB/1', randomBytes(500_000)));
+        const packedProfile = await profiles
+          .pack(staging, newSeal(), AbortSignal.timeout(waitMs))
+          .catch(() => undefined);
+        assert.equal((await staging.packedRecord())?.sizeBytes, packedProfile?.sizeBytes);
         await staging.remove();
       }
-      await eventually('the processes to be gone', () => processesOf(uid), isEmpty);
+      await eventually('the processes to be gone', () => commandLinesOf(uid), isEmpty);
     });
 
     test('many small files and large files are unpacked unchanged', async () => {
@@ -335,7 +338,7 @@ export function describeProfiles(form: Form): void {
       for (let at = 0; at < 200; at++)
         files.set(`Default/IndexedDB/d${at % 7}/${at}`, randomBytes(at % 50 === 0 ? 1_500_000 : 100 * at));
       const { box } = await roundTrip(profile => {
-        for (const [name, bytes] of files) put(profile, name, bytes);
+        for (const [name, bytes] of files) putFile(profile, name, bytes);
       });
       assert.equal(filesIn(box).length, files.size);
       for (const [name, bytes] of files)
@@ -343,36 +346,37 @@ export function describeProfiles(form: Form): void {
     });
 
     test('unpacking fails if a link or a file is in the way, and writes nothing through a link', async () => {
-      const otherFolder = join(dataDir, `elsewhere-${count++}`);
-      const good = () => sealArchive(Readable.from([tarHeader('Default/Cookies', 4), 'good', tarPadding(4), TAR_END]));
+      const otherFolder = join(dataDir, `elsewhere-${nextNumber++}`);
+      const makeGoodArchive = () =>
+        sealArchive(Readable.from([tarHeader('Default/Cookies', 4), 'good', tarPadding(4), TAR_END]));
       for (const plant of [
         (box: string) => symlinkSync(otherFolder, join(box, 'profile')),
         (box: string) => {
           mkdirSync(join(box, 'profile'));
           symlinkSync(otherFolder, join(box, 'profile/Default'));
         },
-        (box: string) => symlinkSync(join(otherFolder, 'new'), join(put(box, 'profile/Default/x'), '../Cookies')),
-        (box: string) => void put(box, 'profile/Default/Cookies', 'old'),
+        (box: string) => symlinkSync(join(otherFolder, 'new'), join(putFile(box, 'profile/Default/x'), '../Cookies')),
+        (box: string) => void putFile(box, 'profile/Default/Cookies', 'old'),
       ]) {
         mkdirSync(otherFolder, { recursive: true });
         const box = newBox();
         plant(box);
-        await assert.rejects(profiles.unpack(await good(), box, true, unabortedSignal), /exist/i);
+        await assert.rejects(profiles.unpack(await makeGoodArchive(), box, true, unabortedSignal), /exist/i);
         assert.deepEqual(readdirSync(otherFolder), []);
       }
     });
 
     test('altered bytes, a wrong key and a wrong checksum are reported as damage, and no unpacked file remains', async () => {
       const profileSeal = newSeal();
-      const staging = await stageProfile(profile => put(profile, 'Default/IndexedDB/1', randomBytes(500_000)));
-      const packed = await profiles.pack(staging, profileSeal, unabortedSignal);
+      const staging = await stageProfile(profile => putFile(profile, 'Default/IndexedDB/1', randomBytes(500_000)));
+      const packedProfile = await profiles.pack(staging, profileSeal, unabortedSignal);
       const bytes = readFileSync(staging.archiveFile);
       const alteredBytes = Buffer.from(bytes);
       alteredBytes.writeUInt8(alteredBytes.readUInt8(400_000) ^ 1, 400_000);
       const alteredProfiles: SealedProfile[] = [
-        { body: Readable.from([alteredBytes]), checksum: packed.checksum, seal: profileSeal },
-        { body: Readable.from([bytes.subarray(0, -20)]), checksum: packed.checksum, seal: profileSeal },
-        { body: Readable.from([bytes]), checksum: packed.checksum, seal: newSeal() },
+        { body: Readable.from([alteredBytes]), checksum: packedProfile.checksum, seal: profileSeal },
+        { body: Readable.from([bytes.subarray(0, -20)]), checksum: packedProfile.checksum, seal: profileSeal },
+        { body: Readable.from([bytes]), checksum: packedProfile.checksum, seal: newSeal() },
         { body: Readable.from([bytes]), checksum: randomBytes(32), seal: profileSeal },
       ];
       for (const sealedProfile of alteredProfiles) {
@@ -386,13 +390,18 @@ export function describeProfiles(form: Form): void {
     test('a profile can be unpacked without its cookies', async () => {
       const profileSeal = newSeal();
       const staging = await stageProfile(profile => {
-        put(profile, 'Default/Cookies');
-        put(profile, 'Default/Cookies-journal');
-        put(profile, 'Default/WebStorage/1');
+        putFile(profile, 'Default/Cookies');
+        putFile(profile, 'Default/Cookies-journal');
+        putFile(profile, 'Default/WebStorage/1');
       });
-      const packed = await profiles.pack(staging, profileSeal, unabortedSignal);
+      const packedProfile = await profiles.pack(staging, profileSeal, unabortedSignal);
       const box = newBox();
-      await profiles.unpack(sealedProfileOf(staging.archiveFile, packed, profileSeal), box, false, unabortedSignal);
+      await profiles.unpack(
+        sealedProfileOf(staging.archiveFile, packedProfile, profileSeal),
+        box,
+        false,
+        unabortedSignal,
+      );
       assert.deepEqual(filesIn(box), ['profile/Default/WebStorage/1']);
     });
   });

@@ -32,14 +32,14 @@ for (const huffman of ['default', 'optimal'])
       { x: 320, y: 190, width: 900, height: 900 },
     ]);
     assert.ok(maskedJpeg);
-    const [before, after] = [pixelsOf(jpeg), pixelsOf(maskedJpeg)];
+    const [pixelsBefore, pixelsAfter] = [pixelsOf(jpeg), pixelsOf(maskedJpeg)];
     for (let y = 0; y < HEIGHT; y++)
       for (let x = 0; x < WIDTH; x++) {
         const isCovered = (x >= 100 && x < 160 && y >= 50 && y < 70) || (x >= 320 && y >= 190);
         // False if the pixel is in a block of 8x8 pixels that one of the rectangles touches.
         const isUntouched = (x < 96 || x >= 160 || y < 48 || y >= 72) && (x < 320 || y < 184);
-        if (isCovered) assert.ok((after[y * WIDTH + x] ?? 255) < 4, `${x},${y}`);
-        else if (isUntouched) assert.equal(after[y * WIDTH + x], before[y * WIDTH + x], `${x},${y}`);
+        if (isCovered) assert.ok((pixelsAfter[y * WIDTH + x] ?? 255) < 4, `${x},${y}`);
+        else if (isUntouched) assert.equal(pixelsAfter[y * WIDTH + x], pixelsBefore[y * WIDTH + x], `${x},${y}`);
       }
   });
 

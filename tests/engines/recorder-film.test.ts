@@ -80,7 +80,7 @@ function makeFolder(): string {
   return folder;
 }
 
-const frame = (atMs: number, jpeg: Buffer) => ({
+const makeFrame = (atMs: number, jpeg: Buffer) => ({
   jpeg,
   browserMs: atMs,
   at: new Date(atMs),
@@ -119,14 +119,14 @@ async function recordFilm(
     segmentComplete: (segment: CompleteRawSegment, size: Size) => pipeline.add(segment, size),
     lost: (fromMs: number, toMs: number) => void lost.push([fromMs, toMs]),
   };
-  const beginning = { first: frame(first.atMs, first.jpeg), leadMs: first.atMs };
+  const beginning = { first: makeFrame(first.atMs, first.jpeg), leadMs: first.atMs };
   const journal = await PageJournal.begin(folder, 'page', beginning, clock, listener);
   let nowMs = 0;
   for (const { atMs, jpeg, prepare } of shownFrames) {
     prepare?.();
     clock.advance(atMs - nowMs);
     nowMs = atMs;
-    await journal.take(frame(atMs, jpeg));
+    await journal.take(makeFrame(atMs, jpeg));
   }
   await journal.end(endMs);
   await pipeline.finish(Promise.resolve());
@@ -138,7 +138,7 @@ const millisecondsOf = ({ durationsMs }: Segment): number => durationsMs.reduce(
 test('the full lifetime of a page that has a single late frame is recorded', async () => {
   const clock = new TestClock();
   const [paintedAt, browserMs] = [new Date(clock.now().getTime() - 1_500), clock.monotonicMs() - 1_500];
-  const first = { ...frame(browserMs, makeJpeg(RED, LARGE_SIZE)), at: paintedAt };
+  const first = { ...makeFrame(browserMs, makeJpeg(RED, LARGE_SIZE)), at: paintedAt };
   const segments: CompleteRawSegment[] = [];
   const listener = { segmentComplete: (segment: CompleteRawSegment) => void segments.push(segment), lost: () => {} };
   const beginning = { first, leadMs: 400 };
@@ -211,11 +211,11 @@ test('waiting segments are encoded in one process, and each segment can be playe
   const path = join(folder, "it's a page");
   const queueClock = new ManualClock();
   const queue = new EncodeQueue(new Ffmpeg(boundedHelper, countingFfmpeg), queueClock, silentLog);
-  const filming = recordFilm(path, shownFrames, 42_100, queue);
+  const pendingFilm = recordFilm(path, shownFrames, 42_100, queue);
   // The three segments without changes are encoded as one.
   await eventually('six segments to wait for their batch', () => queueClock.sleeperCount === 6);
   await queueClock.advance(1_000);
-  const { segments, lost } = await filming;
+  const { segments, lost } = await pendingFilm;
   assert.deepEqual(lost, []);
   assert.deepEqual(
     segments.map(segment => [segment.startMs, millisecondsOf(segment)]),
@@ -248,10 +248,10 @@ test('segments are encoded one by one if they cannot be encoded together', async
   }));
   const queueClock = new ManualClock();
   const queue = new EncodeQueue(new Ffmpeg(boundedHelper, ffmpegWithoutConcat), queueClock, silentLog);
-  const filming = recordFilm(join(folder, 'page'), shownFrames, 18_000, queue);
+  const pendingFilm = recordFilm(join(folder, 'page'), shownFrames, 18_000, queue);
   await eventually('three segments to wait for their batch', () => queueClock.sleeperCount === 3);
   await queueClock.advance(1_000);
-  const { segments, lost } = await filming;
+  const { segments, lost } = await pendingFilm;
   assert.deepEqual(
     segments.map(({ startMs, sizes }) => [startMs, sizes.length]),
     [
@@ -332,8 +332,8 @@ test('the HLS playlist and the segments are valid for a page whose size changes'
       samples: { durationsMs, sizes },
     };
   });
-  const address = { initUrl: (run: number) => `init-${run}`, segmentUrl: String };
-  const options = { segmentMs: SEGMENT_MS, startedAt: new Date(0), ...address };
+  const urlOptions = { initUrl: (run: number) => `init-${run}`, segmentUrl: String };
+  const options = { segmentMs: SEGMENT_MS, startedAt: new Date(0), ...urlOptions };
   const parsedPlaylist = HLS.parse(playlist({ ...options, segments: rows, isComplete: true }));
   assert.ok(!parsedPlaylist.isMasterPlaylist && parsedPlaylist.endlist && parsedPlaylist.playlistType === 'VOD');
   assert.deepEqual(

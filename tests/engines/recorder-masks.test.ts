@@ -79,18 +79,18 @@ const EMPTY_JPEG = Buffer.alloc(0);
 function pixelCountsOf(jpeg: Buffer): { magenta: number; blue: number; green: number; black: number } {
   const options = ['-v', 'error', '-f', 'mjpeg', '-i', 'pipe:0', '-pix_fmt', 'rgb24', '-f', 'rawvideo', 'pipe:1'];
   const { stdout } = spawnSync('ffmpeg', options, { input: jpeg, maxBuffer: 64 * 1024 ** 2 });
-  const seen = { magenta: 0, blue: 0, green: 0, black: 0 };
+  const counts = { magenta: 0, blue: 0, green: 0, black: 0 };
   for (let at = 0; at + 2 < stdout.length; at += 3) {
     const [r = 0, g = 0, b = 0] = [stdout[at], stdout[at + 1], stdout[at + 2]];
-    if (r > 120 && g < 110 && b > 120) seen.magenta++;
-    if (r < 60 && g < 60 && b > 200) seen.blue++;
-    if (r < 60 && g > 200 && b < 60) seen.green++;
-    if (r < 40 && g < 40 && b < 40) seen.black++;
+    if (r > 120 && g < 110 && b > 120) counts.magenta++;
+    if (r < 60 && g < 60 && b > 200) counts.blue++;
+    if (r < 60 && g > 200 && b < 60) counts.green++;
+    if (r < 40 && g < 40 && b < 40) counts.black++;
   }
-  return seen;
+  return counts;
 }
 
-async function framesDuring(work: () => Promise<unknown>): Promise<Frame[]> {
+async function collectFrames(work: () => Promise<unknown>): Promise<Frame[]> {
   const hub = await eventually('the page to be recorded', () => recording.hubOf(0));
   const frames: Frame[] = [];
   const firstFrame = hub?.newestFrame;
@@ -119,7 +119,7 @@ const fieldScript =
 
 for (const name of [...Object.keys(PAGES), 'framed'])
   test(`${name}: password fields are masked before and after the page shows the password, and while the page scrolls`, async () => {
-    const frames = await framesDuring(async () => {
+    const frames = await collectFrames(async () => {
       await client.send('Page.navigate', { url: `${pages.url}/${name}` }, page);
       await client.waitForValue('the page to be there', "document.readyState === 'complete'", page);
       await new Promise(resolve => setTimeout(resolve, 500));

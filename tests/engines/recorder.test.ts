@@ -26,7 +26,7 @@ after(() => workers.close());
 
 /** The width of the page before the test changes the size of the page. */
 const LARGE_WIDTH = 1_280;
-const NAVIGATIONS = 40;
+const NAVIGATION_COUNT = 40;
 const STEP_MS = 1_900;
 /** How late a frame may be on a busy machine. */
 const DELAY_MAX_MS = 900;
@@ -60,8 +60,8 @@ class MemorySink implements RecordingSink {
   }
 }
 
-async function open(parts: Omit<RecorderOptions, 'confine' | 'workers'>): Promise<Recorder> {
-  const recorder = await Recorder.open({ ...parts, workers, confine: jailedHelper });
+async function open(options: Omit<RecorderOptions, 'confine' | 'workers'>): Promise<Recorder> {
+  const recorder = await Recorder.open({ ...options, workers, confine: jailedHelper });
   after(() => recorder.close());
   return recorder;
 }
@@ -118,16 +118,16 @@ async function record(recorder: Recorder, session: string, agoMs = 0) {
     secrets: new SecretTexts(),
     reportShortfall: why => shortfalls.push(why),
   });
-  const present = new Set<string>();
+  const presentIds = new Set<string>();
   const observation = await bare.browser.observe({
     target: (target: ObservedTarget) => {
       // Only the first tab is recorded, because this helper records every page as page 0.
-      if (target.kind !== 'page' || present.size > 0) return;
-      present.add(target.id);
+      if (target.kind !== 'page' || presentIds.size > 0) return;
+      presentIds.add(target.id);
       recording.recordPage(target, 0, { at: new Date(systemClock.now().getTime() - agoMs) });
     },
   });
-  await recording.settle(present);
+  await recording.settle(presentIds);
   return { recording, observing: observation, short: shortfalls };
 }
 
@@ -163,25 +163,25 @@ test('each color of a page is recorded at the time at which it was painted, unti
   }
   await observing.close();
   await recorder.finish('colours');
-  const lastedMs = performance.now() - beganMs;
+  const elapsedMs = performance.now() - beganMs;
   await eventually('the recording to be stored', () => sink.finishedPages.includes(0));
   const segments = sink.segments.get(0) ?? [];
   assert.ok(segments.length >= 2);
   const frames = decodeFrames(segments);
-  const total = segments.flatMap(({ durationsMs }) => durationsMs).reduce((sum, ms) => sum + ms, 0);
+  const totalMs = segments.flatMap(({ durationsMs }) => durationsMs).reduce((sum, ms) => sum + ms, 0);
   assert.ok(
-    total > colours.length * STEP_MS - DELAY_MAX_MS && total < lastedMs + DELAY_MAX_MS,
-    `${total} of ${lastedMs}`,
+    totalMs > colours.length * STEP_MS - DELAY_MAX_MS && totalMs < elapsedMs + DELAY_MAX_MS,
+    `${totalMs} of ${elapsedMs}`,
   );
-  const [, firstOf] = paintTimes;
+  const [, referencePaint] = paintTimes;
   for (const [index, colour] of colours.entries()) {
     const frame = frames.find(one => isNear(one.colour, colour));
     assert.ok(frame, `${colour} in ${JSON.stringify(frames)}`);
-    if (index === 0 || firstOf === undefined) continue;
-    const second = frames.find(one => isNear(one.colour, colours[1]));
+    if (index === 0 || referencePaint === undefined) continue;
+    const referenceFrame = frames.find(one => isNear(one.colour, colours[1]));
     const { fromMs = 0, toMs = 0 } = paintTimes[index] ?? {};
-    const [min, max] = [fromMs - firstOf.toMs, toMs - firstOf.fromMs];
-    const delayMs = frame.atMs - (second?.atMs ?? 0);
+    const [min, max] = [fromMs - referencePaint.toMs, toMs - referencePaint.fromMs];
+    const delayMs = frame.atMs - (referenceFrame?.atMs ?? 0);
     assert.ok(
       delayMs > min - DELAY_MAX_MS && delayMs < max + DELAY_MAX_MS,
       `${colour}: ${delayMs}, not ${min} to ${max}`,
@@ -243,17 +243,19 @@ test('the recording of a killed process is stored, up to the last time at which 
   await eventually('the recorder to note that it is alive', aliveMs, ms => ms > journalSeenMs + 1_000);
   await observing.close();
   await killedRecorder.close(); // leaves the files unchanged
-  const lastedMs = performance.now() - beganMs;
+  const elapsedMs = performance.now() - beganMs;
   assert.deepEqual(sink.finishedPages, []);
   const successor = await open({ folder, sink, clock: systemClock, log: silentLog });
-  assert.deepEqual(await successor.leftovers(), ['killed']);
+  assert.deepEqual(await successor.listLeftovers(), ['killed']);
   // A recording may be finished twice at the same time: by the end of the session and by the search for leftover files.
   await Promise.all([successor.finish('killed'), successor.finish('killed')]);
   await successor.finish('killed');
   await eventually('all to be stored', () => sink.finishedPages.includes(0));
   assert.deepEqual(sink.finishedPages, [0]);
-  const total = (sink.segments.get(0) ?? []).flatMap(({ durationsMs }) => durationsMs).reduce((sum, ms) => sum + ms, 0);
-  assert.ok(total > 700 && total < lastedMs + DELAY_MAX_MS, `${total} of ${lastedMs}`);
+  const totalMs = (sink.segments.get(0) ?? [])
+    .flatMap(({ durationsMs }) => durationsMs)
+    .reduce((sum, ms) => sum + ms, 0);
+  assert.ok(totalMs > 700 && totalMs < elapsedMs + DELAY_MAX_MS, `${totalMs} of ${elapsedMs}`);
   await successor.close();
 });
 
@@ -267,8 +269,8 @@ test('a recording starts at the time its page appeared, holds the first frame ov
   await recorder.finish('late');
   await eventually('all to be stored', () => sink.finishedPages.includes(0));
   const segments = sink.segments.get(0) ?? [];
-  const lengths = segments.map(({ durationsMs }) => durationsMs.reduce((sum, ms) => sum + ms, 0));
-  assert.deepEqual([segments[0]?.startMs, lengths[0], segments[1]?.startMs], [0, 6_000, 6_000]);
+  const lengthsMs = segments.map(({ durationsMs }) => durationsMs.reduce((sum, ms) => sum + ms, 0));
+  assert.deepEqual([segments[0]?.startMs, lengthsMs[0], segments[1]?.startMs], [0, 6_000, 6_000]);
   const [span, ...more] = sink.spans;
   assert.deepEqual([span?.kind, span?.fromMs, more], ['missing', 0, []]);
   assert.ok((span?.toMs ?? 0) >= 7_000, JSON.stringify(span));
@@ -329,7 +331,7 @@ test('the final page after a series of navigations between sites is recorded', a
   await eventually('a picture', () => sink.begunPages.has(0));
   // Alternates between two sites, so that each navigation uses a new process. A screencast that begins while the
   // process changes is refused.
-  for (let n = 0; n < NAVIGATIONS; n++) {
+  for (let n = 0; n < NAVIGATION_COUNT; n++) {
     const url = n % 2 ? pages.url : pages.url.replace('127.0.0.1', 'localhost');
     await client.send('Page.navigate', { url: `${url}/moving` }, page);
   }

@@ -15,9 +15,9 @@ import { newId, type SessionId } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';
 
 const MIB = 1024 ** 2;
-const FOLDER = import.meta.dirname;
+const GUEST_FOLDER = import.meta.dirname;
 const LIFETIME_MS = 120_000;
-export const START_WITHIN_MS = 60_000;
+export const START_TIMEOUT_MS = 60_000;
 
 export const LIMITS: Limits = { memoryBytes: 1024 * MIB, diskBytes: 512 * MIB, pids: 2000, cpus: 2 };
 
@@ -35,13 +35,13 @@ export function openTestSlots(form: Form, dataDir: string, limits: Partial<Limit
 export const newSession = (): SessionId => newId<SessionId>(systemClock.now());
 
 /** The guest program, with its path in the box. */
-export function guest(place: BoxLayout): Program {
-  const folder = place.hasJail ? '/guest' : FOLDER;
-  const mounts = place.hasJail ? [{ from: FOLDER, to: '/guest' }] : [];
+export function guest(layout: BoxLayout): Program {
+  const folder = layout.hasJail ? '/guest' : GUEST_FOLDER;
+  const mounts = layout.hasJail ? [{ from: GUEST_FOLDER, to: '/guest' }] : [];
   return { executable: process.execPath, args: [`${folder}/slots-guest.cjs`], mounts };
 }
 
-export function chromium(place: BoxLayout): Program {
+export function chromium(layout: BoxLayout): Program {
   const executable = findBrowser(process.env.BERTH_TEST_ENGINE === 'headless-shell' ? 'headless-shell' : 'chromium');
   if (!executable)
     throw new Error('the browser that BERTH_TEST_ENGINE selects (default: chromium) was not found; install it');
@@ -54,11 +54,11 @@ export function chromium(place: BoxLayout): Program {
     '--disable-component-update',
     '--gaia-url=http://127.0.0.1:1',
     '--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup,WebUIOmniboxFullPopup,NetworkTimeServiceQuerying',
-    `--proxy-server=http://127.0.0.1:${place.egressPort}`,
+    `--proxy-server=http://127.0.0.1:${layout.egressPort}`,
     '--proxy-bypass-list=<-loopback>',
-    `--user-data-dir=${place.folder}/p`,
+    `--user-data-dir=${layout.folder}/p`,
     '--remote-debugging-pipe',
-    ...(place.hasOwnSandbox ? [] : ['--no-sandbox']),
+    ...(layout.hasOwnSandbox ? [] : ['--no-sandbox']),
     'about:blank',
   ];
   return { executable, args, mounts: [] };
@@ -73,7 +73,7 @@ export const startOptions = (
 });
 
 export const startGuest = (slots: Slots, session = newSession()): Promise<Box> =>
-  slots.start(startOptions(session), AbortSignal.timeout(START_WITHIN_MS));
+  slots.start(startOptions(session), AbortSignal.timeout(START_TIMEOUT_MS));
 
 /** Runs the code in the guest, as the body of an async function. */
 export async function runInGuest(box: Pick<Box, 'fifoIn' | 'fifoOut'>, code: string): Promise<unknown> {

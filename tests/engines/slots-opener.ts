@@ -18,11 +18,11 @@ const options = {
   isListeningOnLoopback: listen === 'loopback',
   ...(chromiumPath ? { chromiumPath } : {}),
 };
-const told = await openSlots(options).then(
+const report = await openSlots(options).then(
   async slots => {
     await slots.close();
     return { form: slots.form, isolation: slots.isolation, warnings };
   },
   error => ({ code: error instanceof Fault ? error.code : 'not a fault', message: String(error), warnings }),
 );
-process.stdout.write(`${JSON.stringify(told)}\n`);
+process.stdout.write(`${JSON.stringify(report)}\n`);

@@ -10,11 +10,11 @@ import { jailedForm } from '../../server/engines/slots/open-slots.ts';
 import { isObject } from '../../server/kit/json.ts';
 import { leftoversOf, makeDataDir, removeDataDir } from './slots-lab.ts';
 
-const OPENED_WITHIN_MS = 60_000;
+const OPEN_TIMEOUT_MS = 60_000;
 const OPENER = join(import.meta.dirname, 'slots-opener.ts');
 
 /** An ordinary user (id 1000) who may not create user namespaces. */
-const NO_USER_NAMESPACES = [
+const NO_NAMESPACES_PREFIX = [
   ...['unshare', '--user', '--map-user=1000', '--map-group=1000', '--keep-caps', '--', 'sh', '-c'],
   `echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all --no-new-privs -- "$@"`,
   'sh',
@@ -33,26 +33,26 @@ describe('slots that cannot be opened', { concurrency: 1 }, () => {
     inDir = dataDir,
   ): Readonly<Record<string, unknown>> => {
     const [command = '', ...rest] = [...prefix, process.execPath, OPENER, inDir, ...args];
-    const { stdout, stderr } = spawnSync(command, rest, { encoding: 'utf8', timeout: OPENED_WITHIN_MS });
+    const { stdout, stderr } = spawnSync(command, rest, { encoding: 'utf8', timeout: OPEN_TIMEOUT_MS });
     assert.match(stdout, /^\{/, stderr);
-    const told: unknown = JSON.parse(stdout);
-    assert.ok(isObject(told));
-    return told;
+    const report: unknown = JSON.parse(stdout);
+    assert.ok(isObject(report));
+    return report;
   };
 
   test('isolation "slot" is refused with advice if user namespaces are forbidden', () => {
-    const { code, message, warnings } = open(['slot', 'loopback'], NO_USER_NAMESPACES);
+    const { code, message, warnings } = open(['slot', 'loopback'], NO_NAMESPACES_PREFIX);
     assert.equal(code, 'isolation_unavailable');
     assert.match(String(message), /unshare failed.*user\.max_user_namespaces.*BERTH_ISOLATION=process/s);
     assert.deepEqual(warnings, []);
   });
 
   test('isolation "auto" is refused without user namespaces if the server is reachable from other machines', () => {
-    assert.equal(open(['auto', 'public'], NO_USER_NAMESPACES).code, 'isolation_unavailable');
+    assert.equal(open(['auto', 'public'], NO_NAMESPACES_PREFIX).code, 'isolation_unavailable');
   });
 
   test('with isolation "auto" on loopback, boxes run without a jail if none can be created, and the log lists the missing protection', () => {
-    const { form, isolation, warnings } = open(['auto', 'loopback'], NO_USER_NAMESPACES);
+    const { form, isolation, warnings } = open(['auto', 'loopback'], NO_NAMESPACES_PREFIX);
     assert.deepEqual({ form, isolation }, { form: 'process', isolation: 'process' });
     assert.match(JSON.stringify(warnings), /isolation\.none.*unshare failed.*No jail.*No network namespace/);
   });
@@ -86,10 +86,10 @@ describe('slots that cannot be opened', { concurrency: 1 }, () => {
   });
 
   test('opening slots with a Chromium that fails to start fails with its output, and nothing of the box remains', () => {
-    const fake = join(dataDir, 'browser');
-    writeFileSync(fake, '#!/usr/lib/no-such-interpreter\n');
-    chmodSync(fake, 0o755);
-    const { code, message } = open(['slot', 'loopback', fake]);
+    const failingChromium = join(dataDir, 'browser');
+    writeFileSync(failingChromium, '#!/usr/lib/no-such-interpreter\n');
+    chmodSync(failingChromium, 0o755);
+    const { code, message } = open(['slot', 'loopback', failingChromium]);
     assert.equal(code, 'isolation_unavailable');
     assert.match(String(message), /execvp/);
     assert.deepEqual(leftoversOf(dataDir, 'any'), []);
@@ -99,8 +99,8 @@ describe('slots that cannot be opened', { concurrency: 1 }, () => {
     open(['slot', 'loopback']);
     const file = join(dataDir, 'isolation-probe.json');
     const passedProbe = readFileSync(file, 'utf8');
-    const chromiumThatFails = join(dataDir, 'browser');
-    assert.equal(open(['slot', 'loopback', chromiumThatFails]).code, 'isolation_unavailable');
+    const failingChromium = join(dataDir, 'browser');
+    assert.equal(open(['slot', 'loopback', failingChromium]).code, 'isolation_unavailable');
     assert.equal(readFileSync(file, 'utf8'), passedProbe);
     writeFileSync(file, passedProbe.replace(/[0-9a-f]{8}-/, '00000000-'));
     open(['slot', 'loopback']);

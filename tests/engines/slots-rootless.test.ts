@@ -10,11 +10,11 @@ import { withTimeout } from '../../server/kit/wait.ts';
 import { asOrdinaryUser, type OrdinaryUser } from './slots-user.ts';
 
 /** The time limit for both suites together. It is below the limit of the test runner. */
-const SUITES_WITHIN_MS = 450_000;
-const SUITE_WITHIN_MS = 400_000;
+const SUITES_TIMEOUT_MS = 450_000;
+const SUITE_TIMEOUT_MS = 400_000;
 
 if (process.getuid?.() === 0)
-  test('the suites of slots and profiles pass as an ordinary user', { timeout: SUITES_WITHIN_MS }, async () => {
+  test('the suites of slots and profiles pass as an ordinary user', { timeout: SUITES_TIMEOUT_MS }, async () => {
     await asOrdinaryUser(async user => {
       for (const suite of ['slots', 'profiles']) {
         const { code, output } = await runSuite(user, suite);
@@ -28,7 +28,7 @@ function runSuite(user: OrdinaryUser, suite: string): Promise<{ code: unknown; o
   const options = ['--test', '--test-timeout=180000', '--test-force-exit', '--test-reporter=spec'];
   const file = join(user.checkout, `tests/engines/${suite}.test.ts`);
   const [command = '', ...args] = [...user.prefix, user.node, ...options, file];
-  return withTimeout(SUITE_WITHIN_MS, 'the suite of the ordinary user', async signal => {
+  return withTimeout(SUITE_TIMEOUT_MS, 'the suite of the ordinary user', async signal => {
     const stdio = ['ignore', 'pipe', 'inherit'] as const;
     const child = spawn(command, args, { cwd: user.home, env: user.env, stdio: [...stdio], signal });
     const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);

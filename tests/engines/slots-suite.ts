@@ -24,7 +24,7 @@ import {
   openTestSlots,
   removeDataDir,
   runInGuest,
-  START_WITHIN_MS,
+  START_TIMEOUT_MS,
   sendWithoutReply,
   startGuest,
   startOptions,
@@ -35,8 +35,8 @@ const ticksNow = (): number => 100 * Number(readFileSync('/proc/uptime', 'utf8')
 
 const FONT_CACHE = '/var/cache/fontconfig';
 const MIB = 1024 ** 2;
-const GONE_WITHIN_MS = 60_000;
-const SCHEDULED_WITHIN_MS = 30_000;
+const WAIT_TIMEOUT_MS = 60_000;
+const CPU_IDLE_TIMEOUT_MS = 30_000;
 
 export function describeSlots(form: Form): void {
   const jailed = form !== 'process';
@@ -51,7 +51,7 @@ export function describeSlots(form: Form): void {
     return slots;
   };
 
-  const waitUntilGone = (box: Box) => withTimeout(GONE_WITHIN_MS, 'the box to be gone', () => box.whenGone);
+  const waitUntilGone = (box: Box) => withTimeout(WAIT_TIMEOUT_MS, 'the box to be gone', () => box.whenGone);
   const assertLeavesNothing = async (box: Box): Promise<void> => {
     await box.close();
     assert.deepEqual(leftoversOf(dataDir, box.session), []);
@@ -109,12 +109,12 @@ export function describeSlots(form: Form): void {
     test('a missing program is reported by its path, and nothing of the box remains', async () => {
       const session = newSession();
       const missingProgram = { executable: '/usr/lib/no-such-browser', args: [], mounts: [] };
-      const starting = slots.start(
+      const pendingStart = slots.start(
         startOptions(session, () => missingProgram),
-        AbortSignal.timeout(START_WITHIN_MS),
+        AbortSignal.timeout(START_TIMEOUT_MS),
       );
       await assert.rejects(
-        starting,
+        pendingStart,
         error => isFault(error, 'box_start_failed') && /no-such-browser/.test(error.message),
       );
       assert.deepEqual(leftoversOf(dataDir, session), []);
@@ -124,7 +124,7 @@ export function describeSlots(form: Form): void {
       const session = newSession();
       const fill: BoxRequest['fill'] = async ({ folder }) => {
         await pollUntil(
-          GONE_WITHIN_MS,
+          WAIT_TIMEOUT_MS,
           'the rest of the folder to be created',
           () => existsSync(join(folder, '../notes/in')) || undefined,
           1,
@@ -132,7 +132,7 @@ export function describeSlots(form: Form): void {
         await new Promise(resolve => setTimeout(resolve, 200));
         writeFileSync(join(folder, 'filled'), 'in time', { mode: 0o644 });
       };
-      const box = await slots.start({ ...startOptions(session), fill }, AbortSignal.timeout(START_WITHIN_MS));
+      const box = await slots.start({ ...startOptions(session), fill }, AbortSignal.timeout(START_TIMEOUT_MS));
       const path = `${box.folderInBox}/filled`;
       assert.equal(
         await runInGuest(box, `return require('node:fs').readFileSync(${JSON.stringify(path)}, 'utf8')`),
@@ -147,24 +147,24 @@ export function describeSlots(form: Form): void {
         await new Promise(resolve => setTimeout(resolve, 20));
         throw new Error('there is nothing to fill it with');
       };
-      const starting = slots.start({ ...startOptions(session), fill }, AbortSignal.timeout(START_WITHIN_MS));
-      await assert.rejects(starting, /there is nothing to fill it with/);
+      const pendingStart = slots.start({ ...startOptions(session), fill }, AbortSignal.timeout(START_TIMEOUT_MS));
+      await assert.rejects(pendingStart, /there is nothing to fill it with/);
       assert.deepEqual(leftoversOf(dataDir, session), []);
     });
 
     test('nothing of a box remains when its start is aborted', async () => {
       const session = newSession();
       const controller = new AbortController();
-      const starting = slots.start(startOptions(session), controller.signal);
+      const pendingStart = slots.start(startOptions(session), controller.signal);
       const folder = join(dataDir, 'sessions', session);
       await pollUntil(
-        GONE_WITHIN_MS,
+        WAIT_TIMEOUT_MS,
         'the start to be in progress',
         () => existsSync(join(folder, 'notes')) || undefined,
         1,
       );
       controller.abort(new Error('aborted'));
-      await assert.rejects(starting, /aborted/);
+      await assert.rejects(pendingStart, /aborted/);
       assert.deepEqual(leftoversOf(dataDir, session), []);
     });
 
@@ -203,11 +203,11 @@ export function describeSlots(form: Form): void {
 
     async function assertEndsWhenKilled(victim: (box: Box) => number): Promise<void> {
       const box = await startGuest(slots);
-      const helper = await runInGuest(
+      const helperPid = await runInGuest(
         box,
         "return require('child_process').spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']).pid",
       );
-      assert.equal(typeof helper, 'number');
+      assert.equal(typeof helperPid, 'number');
       process.kill(victim(box), 'SIGKILL');
       assert.equal((await waitUntilGone(box)).why, 'killed');
       assert.deepEqual(
@@ -223,8 +223,8 @@ export function describeSlots(form: Form): void {
       for (const lifetimeMs of [700, 7_000, 40_000]) {
         const session = newSession();
         const options = startOptions(session, undefined, lifetimeMs);
-        const starting = slots.start(options, AbortSignal.timeout(START_WITHIN_MS));
-        const box = await starting.catch(error => assert.ok(isFault(error, 'box_start_failed'), String(error)));
+        const pendingStart = slots.start(options, AbortSignal.timeout(START_TIMEOUT_MS));
+        const box = await pendingStart.catch(error => assert.ok(isFault(error, 'box_start_failed'), String(error)));
         if (box) assert.equal((await waitUntilGone(box)).why, 'killed');
         await box?.close();
         assert.deepEqual(leftoversOf(dataDir, session), []);
@@ -298,7 +298,7 @@ export function describeSlots(form: Form): void {
         assert.ok(idleFile);
         const waitForCpuIdle = (value: string) =>
           pollUntil(
-            SCHEDULED_WITHIN_MS,
+            CPU_IDLE_TIMEOUT_MS,
             `cpu.idle to be ${value}`,
             () => readFileSync(idleFile, 'utf8') === `${value}\n` || undefined,
           );
@@ -315,7 +315,7 @@ export function describeSlots(form: Form): void {
         const limitedSlots = await open({ memoryBytes: 500 * MIB });
         const box = await limitedSlots.start(
           startOptions(newSession(), chromium),
-          AbortSignal.timeout(START_WITHIN_MS),
+          AbortSignal.timeout(START_TIMEOUT_MS),
         );
         const outcome = Promise.withResolvers<string>();
         const onEvent = (method: string): void =>
@@ -331,7 +331,7 @@ export function describeSlots(form: Form): void {
             .call('Runtime.evaluate', { expression }, String(sessionId))
             .then(reply => outcome.resolve(JSON.stringify(reply.result)))
             .catch(() => {});
-          const how = await withTimeout(GONE_WITHIN_MS, 'the page to be stopped', () => outcome.promise);
+          const how = await withTimeout(WAIT_TIMEOUT_MS, 'the page to be stopped', () => outcome.promise);
           assert.match(how, form === 'root' ? /targetCrashed/ : /targetCrashed|allocation failed/);
           assert.match(String((await pipe.call('Browser.getVersion')).product), /Chrome/);
         } finally {
@@ -348,7 +348,7 @@ export function describeSlots(form: Form): void {
         const box = await startGuest(slots);
         const root = await runInGuest(box, "return require('fs').readdirSync('/').sort()");
         const programFolder = process.execPath.split('/')[1] ?? '';
-        const expected = new Set([
+        const expectedFolders = new Set([
           'dev',
           'etc',
           'guest',
@@ -362,7 +362,7 @@ export function describeSlots(form: Form): void {
           ...(existsSync(FONT_CACHE) ? ['var'] : []),
           programFolder,
         ]);
-        assert.deepEqual(root, [...expected].sort());
+        assert.deepEqual(root, [...expectedFolders].sort());
         assert.deepEqual(
           await runInGuest(
             box,
@@ -539,13 +539,13 @@ export function describeSlots(form: Form): void {
       await runInGuest(keeper, "memory.seen = 'before the kill'; return 0");
       await keeper.kill();
       assert.ok(isAlive(keeper.record));
-      const box = await slots.adopt(keeper.session, keeper.record, AbortSignal.timeout(START_WITHIN_MS));
+      const box = await slots.adopt(keeper.session, keeper.record, AbortSignal.timeout(START_TIMEOUT_MS));
       assert.ok(box);
       assert.equal(await runInGuest(box, 'return memory.seen'), 'before the kill');
       box.egress.on('connection', (socket: Socket) => socket.end('from the next server'));
       assert.equal(await runInGuest(box, connectScript('127.0.0.1', box.egressPort)), 'from the next server');
       await assert.rejects(
-        slots.adopt(keeper.session, keeper.record, AbortSignal.timeout(START_WITHIN_MS)),
+        slots.adopt(keeper.session, keeper.record, AbortSignal.timeout(START_TIMEOUT_MS)),
         /already has a box/,
       );
       await assertLeavesNothing(box);
@@ -560,7 +560,7 @@ export function describeSlots(form: Form): void {
       await firstPipe.call('Runtime.evaluate', { expression: "window.seen = 'before the kill'" }, String(sessionId));
       firstPipe.close();
       await keeper.kill();
-      const box = await slots.adopt(keeper.session, keeper.record, AbortSignal.timeout(START_WITHIN_MS));
+      const box = await slots.adopt(keeper.session, keeper.record, AbortSignal.timeout(START_TIMEOUT_MS));
       assert.ok(box);
       box.egress.on('connection', (socket: Socket) => serveHttp(socket));
       const pipe = new CdpPipe(box.fifoIn, box.fifoOut);
@@ -575,7 +575,7 @@ export function describeSlots(form: Form): void {
     test('the end of an adopted box is reported', async () => {
       const keeper = await startKeeper(form, dataDir);
       await keeper.kill();
-      const box = await slots.adopt(keeper.session, keeper.record, AbortSignal.timeout(START_WITHIN_MS));
+      const box = await slots.adopt(keeper.session, keeper.record, AbortSignal.timeout(START_TIMEOUT_MS));
       assert.ok(box);
       sendWithoutReply(box, 'process.exit(0)');
       assert.equal((await waitUntilGone(box)).why, 'exited');
@@ -585,7 +585,7 @@ export function describeSlots(form: Form): void {
     test('a detached box can be adopted again in the same process', async () => {
       const box = await startGuest(slots);
       await box.abandon();
-      const adoptedBox = await slots.adopt(box.session, box.record, AbortSignal.timeout(START_WITHIN_MS));
+      const adoptedBox = await slots.adopt(box.session, box.record, AbortSignal.timeout(START_TIMEOUT_MS));
       assert.ok(adoptedBox);
       assert.equal(await runInGuest(adoptedBox, 'return 1'), 1);
       await assertLeavesNothing(adoptedBox);
@@ -597,46 +597,46 @@ export function describeSlots(form: Form): void {
       await box.abandon();
       // The kernel records start times in units of 1/100 s. A process that started in the same tick as the box would be
       // mistaken for the box.
-      await pollUntil(GONE_WITHIN_MS, 'the next tick', () => ticksNow() > Number(record.startTicks) + 1 || undefined);
+      await pollUntil(WAIT_TIMEOUT_MS, 'the next tick', () => ticksNow() > Number(record.startTicks) + 1 || undefined);
       const bystander = spawn('sleep', ['60'], { stdio: 'ignore' });
-      const own = findProcess(bystander.pid ?? 0);
-      assert.ok(own);
+      const bystanderProcess = findProcess(bystander.pid ?? 0);
+      assert.ok(bystanderProcess);
       for (const wrongFields of [
         { startTicks: `${Number(record.startTicks) + 1}` },
         { bootId: 'another boot' },
-        { pid: own.pid },
+        { pid: bystanderProcess.pid },
       ])
         assert.equal(
-          await slots.adopt(box.session, { ...record, ...wrongFields }, AbortSignal.timeout(START_WITHIN_MS)),
+          await slots.adopt(box.session, { ...record, ...wrongFields }, AbortSignal.timeout(START_TIMEOUT_MS)),
           undefined,
         );
       assert.deepEqual(await slots.sweep(new Set()), [box.session]);
-      assert.ok(isAlive(own));
+      assert.ok(isAlive(bystanderProcess));
       bystander.kill('SIGKILL');
       assert.deepEqual(leftoversOf(dataDir, box.session), []);
     });
 
     test('a sweep removes unowned boxes, and nothing else', async () => {
-      const lost = await startKeeper(form, dataDir);
-      await lost.kill();
-      const kept = await startKeeper(form, dataDir);
-      await kept.kill();
+      const lostKeeper = await startKeeper(form, dataDir);
+      await lostKeeper.kill();
+      const keptKeeper = await startKeeper(form, dataDir);
+      await keptKeeper.kill();
       const runningBox = await startGuest(slots);
-      assert.deepEqual(await slots.sweep(new Set([kept.session])), [lost.session]);
-      assert.deepEqual(leftoversOf(dataDir, lost.session), []);
-      assert.equal(await runInGuest(kept, 'return 1'), 1);
+      assert.deepEqual(await slots.sweep(new Set([keptKeeper.session])), [lostKeeper.session]);
+      assert.deepEqual(leftoversOf(dataDir, lostKeeper.session), []);
+      assert.equal(await runInGuest(keptKeeper, 'return 1'), 1);
       assert.equal(await runInGuest(runningBox, 'return 1'), 1);
       await runningBox.close();
-      assert.deepEqual(await slots.sweep(new Set()), [kept.session]);
-      assert.deepEqual(leftoversOf(dataDir, kept.session), []);
+      assert.deepEqual(await slots.sweep(new Set()), [keptKeeper.session]);
+      assert.deepEqual(leftoversOf(dataDir, keptKeeper.session), []);
     });
 
     test('a sweep removes a box after its server and then its leader were killed', async () => {
       const keeper = await startKeeper(form, dataDir);
       await keeper.kill();
       process.kill(keeper.record.pid, 'SIGKILL');
-      await pollUntil(GONE_WITHIN_MS, 'the leader to die', () => !isAlive(keeper.record) || undefined);
-      assert.equal(await slots.adopt(keeper.session, keeper.record, AbortSignal.timeout(START_WITHIN_MS)), undefined);
+      await pollUntil(WAIT_TIMEOUT_MS, 'the leader to die', () => !isAlive(keeper.record) || undefined);
+      assert.equal(await slots.adopt(keeper.session, keeper.record, AbortSignal.timeout(START_TIMEOUT_MS)), undefined);
       assert.deepEqual(await slots.sweep(new Set()), [keeper.session]);
       assert.deepEqual(leftoversOf(dataDir, keeper.session), []);
     });
@@ -647,7 +647,7 @@ export function describeSlots(form: Form): void {
       // The remaining processes are the leader and the program. In a jail, they are the leader, the outer bubblewrap
       // and the inner bubblewrap.
       await pollUntil(
-        GONE_WITHIN_MS,
+        WAIT_TIMEOUT_MS,
         'the helper to exit',
         () => remainingProcesses().length === (jailed ? 3 : 2) || undefined,
       );
@@ -669,14 +669,14 @@ interface Keeper {
 async function startKeeper(form: Form, dataDir: string, program: 'guest' | 'chromium' = 'guest'): Promise<Keeper> {
   const file = join(import.meta.dirname, 'slots-keeper.ts');
   const child = spawn(process.execPath, [file, form, dataDir, program], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const line = await withTimeout(START_WITHIN_MS, 'the keeper to start a box', () => firstLine(child));
-  const told: unknown = JSON.parse(line);
-  assert.ok(isObject(told));
+  const line = await withTimeout(START_TIMEOUT_MS, 'the keeper to start a box', () => firstLine(child));
+  const keeperFields: unknown = JSON.parse(line);
+  assert.ok(isObject(keeperFields));
   const kill = async (): Promise<void> => {
     child.kill('SIGKILL');
     await once(child, 'exit');
   };
-  return { ...(told as unknown as Omit<Keeper, 'kill'>), kill };
+  return { ...(keeperFields as unknown as Omit<Keeper, 'kill'>), kill };
 }
 
 async function firstLine(child: ChildProcess): Promise<string> {
@@ -715,11 +715,11 @@ const datagramScript = (address: string): string => `
  * Fills the folder with hostile entries: a path longer than the limit of the kernel, names that begin with a hyphen or
  * are not valid UTF-8, links to the outside, and a folder without permissions.
  */
-const hostileFolderScript = (folder: string, victim: string, outside: string): string => `
+const hostileFolderScript = (folder: string, victim: string, outsideFolder: string): string => `
   const fs = require('fs');
   process.chdir(${JSON.stringify(folder)});
   fs.symlinkSync(${JSON.stringify(victim)}, 'link');
-  fs.symlinkSync(${JSON.stringify(outside)}, 'linked-folder');
+  fs.symlinkSync(${JSON.stringify(outsideFolder)}, 'linked-folder');
   fs.writeFileSync(Buffer.from([0xff, 0xfe, 0x0a, 0x2d]), 'odd');
   fs.writeFileSync('-rf', 'odd');
   fs.mkdirSync('locked'); fs.writeFileSync('locked/file', ''); fs.chmodSync('locked', 0);

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const CHECKOUT = join(import.meta.dirname, '../..');
-export const PARTS = [
+export const COPIED_PATHS = [
   'package.json',
   'server/kit',
   'server/engines/slots',
@@ -36,7 +36,7 @@ export async function asOrdinaryUser<T>(work: (user: OrdinaryUser) => Promise<T>
   run('useradd', '--no-create-home', '--home-dir', home, '--shell', '/usr/sbin/nologin', name);
   try {
     const uid = Number(run('id', '-u', name));
-    for (const part of PARTS) cpSync(join(CHECKOUT, part), join(folder, 'checkout', part), { recursive: true });
+    for (const part of COPIED_PATHS) cpSync(join(CHECKOUT, part), join(folder, 'checkout', part), { recursive: true });
     cpSync(process.execPath, join(folder, 'bin/node'));
     mkdirSync(home);
     await chmod(folder, 0o755);

@@ -57,41 +57,46 @@ assert.equal(grantResult.code, 0, grantResult.stderr);
 async function fewestStatements(work: () => Promise<unknown>): Promise<readonly string[]> {
   let shortestRound: readonly string[] | undefined;
   for (let round = 0; round < ROUNDS; round += 1) {
-    const sent = await counter.statementsDuring(work);
-    if (!shortestRound || sent.length < shortestRound.length) shortestRound = sent;
+    const sentStatements = await counter.statementsDuring(work);
+    if (!shortestRound || sentStatements.length < shortestRound.length) shortestRound = sentStatements;
   }
   return shortestRound ?? [];
 }
 
-const assertAtMost = (sent: readonly string[], max: number): void =>
-  assert.ok(sent.length <= max && sent.length > 1, `${sent.length} statements:\n${sent.join('\n')}`);
+const assertAtMost = (sentStatements: readonly string[], max: number): void =>
+  assert.ok(
+    sentStatements.length <= max && sentStatements.length > 1,
+    `${sentStatements.length} statements:\n${sentStatements.join('\n')}`,
+  );
 
 test(`a metered session is placed with ${PLACE_STATEMENTS_MAX} statements, the last of which also places the credit hold`, async () => {
   let id = '';
-  const sent = await counter.statementsDuring(async () => {
+  const sentStatements = await counter.statementsDuring(async () => {
     ({ id } = await server.createSession({ keepAlive: true }));
   });
-  const placeStatements = sent.filter(text => text.includes('kept plan'));
+  const placeStatements = sentStatements.filter(text => text.includes('kept plan'));
   assert.equal(placeStatements.length, PLACE_STATEMENTS_MAX, placeStatements.join('\n'));
   assert.match(placeStatements[0] ?? '', /^select .+ from "application_limits" where "application_id" = \$1$/);
   assert.match(placeStatements[1] ?? '', /^select .+\s+from place_session\(/);
-  const more = sent.filter(text => /insert into "?(credit_|sessions)|update "?credit_|hold_credit/.test(text));
+  const more = sentStatements.filter(text =>
+    /insert into "?(credit_|sessions)|update "?credit_|hold_credit/.test(text),
+  );
   assert.deepEqual(more, [], 'nothing else changes credit or places a session');
   await server.release(id);
 });
 
 test('the end of a metered session settles its credit in one statement', async () => {
   const { id } = await server.createSession({ keepAlive: true });
-  const sent = await counter.statementsDuring(async () => {
+  const sentStatements = await counter.statementsDuring(async () => {
     await server.release(id);
     await server.waitUntilEnded(id);
   });
-  const settleStatements = sent.filter(text => text.includes('settle_session'));
+  const settleStatements = sentStatements.filter(text => text.includes('settle_session'));
   assert.equal(settleStatements.length, 1);
   assert.match(settleStatements[0] ?? '', /^with "changed" as \(update "sessions"/);
   // The task that meters running sessions may read the balances at any time. Its statement is ignored, because it locks
   // nothing.
-  const requestStatements = sent.filter(text => !text.includes('array_agg(purpose_id'));
+  const requestStatements = sentStatements.filter(text => !text.includes('array_agg(purpose_id'));
   assert.deepEqual(
     requestStatements.filter(text => /credit_balances|settle_credit/.test(text)),
     [],
@@ -110,10 +115,10 @@ for (const [price, max] of [
       ...{ binding: { method: 'GET', url: `${upstream.url}/read` }, price: { microCredits: price } },
     });
     const { key } = await issueAgentKey(server);
-    const sent = await fewestStatements(async () => {
+    const sentStatements = await fewestStatements(async () => {
       const { body, text } = await invoke(server, key, `read.at${price}`, {});
       assert.equal(body.status, 'succeeded', text);
       assert.equal(body.cost.captured, price);
     });
-    assertAtMost(sent, max);
+    assertAtMost(sentStatements, max);
   });

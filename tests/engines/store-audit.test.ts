@@ -12,13 +12,13 @@ import { type AccountId, type ApplicationId, type AuditId, newId } from '../../s
 import { silentLog } from '../../server/kit/log.ts';
 import { Scope } from '../../server/kit/scope.ts';
 import { Secret } from '../../server/kit/secret.ts';
-import { clockAt, startForeignServer, temporaryFolder } from './store-fixtures.ts';
+import { clockAt, makeTemporaryFolder, startForeignServer } from './store-fixtures.ts';
 
 const NOW = new Date('2026-11-20T10:00:00.123Z');
 const DAY_MS = 24 * 60 * 60_000;
 const clock = clockAt(NOW);
 
-const entry = (more: Partial<NewAuditRow> = {}): NewAuditRow => ({
+const anEntry = (more: Partial<NewAuditRow> = {}): NewAuditRow => ({
   ...{ id: newId<AuditId>(NOW), at: NOW, action: 'agent_key.created', outcome: 'success' },
   ...{ actor: { kind: 'operator' }, details: {} },
   ...more,
@@ -46,7 +46,7 @@ const CHANGES = [
 
 describe('the audit log', () => {
   const scope = new Scope();
-  const dataDir = temporaryFolder(scope, 'audit');
+  const dataDir = makeTemporaryFolder(scope, 'audit');
   let store: Store;
   let login: pg.ClientConfig;
 
@@ -69,19 +69,19 @@ describe('the audit log', () => {
     const accountId = newId<AccountId>(NOW);
     await store.accounts.insert({ id: accountId, name: 'Ada', createdAt: NOW });
     const applicationId = newId<ApplicationId>(NOW);
-    const full = entry({
+    const fullEntry = anEntry({
       ...{ applicationId, accountId, outcome: 'refused', actor: { kind: 'account', id: accountId } },
       ...{ via: { kind: 'token', id: 't' }, target: { kind: 'agent_key', id: 'k' } },
       ...{ ip: '::1', userAgent: 'curl', requestId: 'r', details: { scopes: ['a'], 'needs Quoting': 1 } },
     });
-    await store.audit.insert(full);
-    const second = entry({ applicationId, at: addMs(NOW, 1) });
-    await store.audit.insert(second);
-    const namedEntry = { ...full, number: 1, actor: { kind: 'account', id: accountId, name: 'Ada' } };
+    await store.audit.insert(fullEntry);
+    const secondEntry = anEntry({ applicationId, at: addMs(NOW, 1) });
+    await store.audit.insert(secondEntry);
+    const namedEntry = { ...fullEntry, number: 1, actor: { kind: 'account', id: accountId, name: 'Ada' } };
     const list = (more = {}) => store.audit.list(applicationId, { limit: 10, ...more });
-    assert.deepEqual(await list(), [{ ...second, number: 2 }, namedEntry]);
-    assert.deepEqual(await list({ before: second.id }), [namedEntry]);
-    assert.deepEqual(await list({ after: NOW }), [{ ...second, number: 2 }]);
+    assert.deepEqual(await list(), [{ ...secondEntry, number: 2 }, namedEntry]);
+    assert.deepEqual(await list({ before: secondEntry.id }), [namedEntry]);
+    assert.deepEqual(await list({ after: NOW }), [{ ...secondEntry, number: 2 }]);
     assert.deepEqual(await list({ actorId: accountId }), [namedEntry]);
     assert.deepEqual(await list({ action: 'limits.changed' }), []);
     assert.deepEqual(await store.audit.list(newId<ApplicationId>(NOW), { limit: 10 }), []);
@@ -91,7 +91,7 @@ describe('the audit log', () => {
     const [one, other] = [newId<ApplicationId>(NOW), newId<ApplicationId>(NOW)];
     await Promise.all(
       Array.from({ length: 60 }, (_, index) =>
-        store.audit.insert(entry({ applicationId: index % 3 === 0 ? other : one })),
+        store.audit.insert(anEntry({ applicationId: index % 3 === 0 ? other : one })),
       ),
     );
     const readNumbers = async (id: ApplicationId) =>
@@ -108,7 +108,7 @@ describe('the audit log', () => {
 
   it('the server role cannot change entries, and cannot execute statements that alter tables', async () => {
     assert.ok(store.isConfined);
-    await store.audit.insert(entry());
+    await store.audit.insert(anEntry());
     for (const change of [
       ...CHANGES,
       'alter table audit_entries disable trigger all',
@@ -135,7 +135,7 @@ describe('the audit log', () => {
   it('entries can be deleted only by age, and only up to the newest seal of that age', async () => {
     const applicationId = newId<ApplicationId>(NOW);
     const daysAgo = (days: number) => new Date(Date.now() - days * DAY_MS);
-    for (const days of [500, 450, 410, 399]) await store.audit.insert(entry({ applicationId, at: daysAgo(days) }));
+    for (const days of [500, 450, 410, 399]) await store.audit.insert(anEntry({ applicationId, at: daysAgo(days) }));
     const forget = () => store.audit.forget(1000);
     assert.equal(await forget(), 0, 'nothing is sealed yet');
     const seal = (number: number, first: number, last: number, days: number) =>
@@ -148,7 +148,7 @@ describe('the audit log', () => {
     const left = (await store.audit.list(applicationId, { limit: 10 })).map(({ number }) => number);
     assert.deepEqual(left, [4, 3]);
     assert.equal(await forget(), 0);
-    await store.audit.insert(entry({ applicationId }));
+    await store.audit.insert(anEntry({ applicationId }));
     assert.equal((await store.audit.list(applicationId, { limit: 1 }))[0]?.number, 5);
   });
 });
@@ -168,10 +168,14 @@ describe("the audit log in an operator's database", () => {
       await runSql(adminLogin, `create database ${user} owner ${user}`);
       const url = new URL(server.url.reveal());
       Object.assign(url, { username: user, password: 'secret', pathname: `/${user}` });
-      const options = { databaseUrl: new Secret(url.href), dataDir: temporaryFolder(scope, 'unused'), log: silentLog };
+      const options = {
+        databaseUrl: new Secret(url.href),
+        dataDir: makeTemporaryFolder(scope, 'unused'),
+        log: silentLog,
+      };
       for (const time of ['first', 'second']) {
         const store = await openStore({ ...options, clock });
-        await store.audit.insert(entry());
+        await store.audit.insert(anEntry());
         assert.equal(store.isConfined, isConfined, `${user}, ${time}`);
         await store.close();
       }

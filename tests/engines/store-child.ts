@@ -6,11 +6,11 @@ import { systemClock } from '../../server/kit/clock.ts';
 import { reason } from '../../server/kit/fault.ts';
 import { silentLog } from '../../server/kit/log.ts';
 
-const [what, dataDir = ''] = process.argv.slice(2);
+const [mode, dataDir = ''] = process.argv.slice(2);
 
 async function start(): Promise<{ close(): Promise<void> | void }> {
-  if (what === 'lock') return lockDataFolder(dataDir, { waitMs: 0 });
-  const isBesideServer = what === 'command';
+  if (mode === 'lock') return lockDataFolder(dataDir, { waitMs: 0 });
+  const isBesideServer = mode === 'command';
   const store = await openStore({ dataDir, log: silentLog, clock: systemClock, isBesideServer, lockWaitMs: 0 });
   await store.ping();
   return store;

@@ -17,7 +17,7 @@ import {
 } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { Scope } from '../../server/kit/scope.ts';
-import { clockAt, temporaryFolder } from './store-fixtures.ts';
+import { clockAt, makeTemporaryFolder } from './store-fixtures.ts';
 
 const NOW = new Date('2026-11-20T10:00:00.123Z');
 const DAY_MS = 24 * 3_600_000;
@@ -36,7 +36,7 @@ describe('contexts in the store', () => {
 
   before(async () => {
     store = scope.own(
-      await openStore({ dataDir: temporaryFolder(scope, 'contexts'), log: silentLog, clock: clockAt(NOW) }),
+      await openStore({ dataDir: makeTemporaryFolder(scope, 'contexts'), log: silentLog, clock: clockAt(NOW) }),
     );
     await store.hosts.announce({ id: host, region: 'local', slots: 50, startedAt: NOW });
     application = await anApplication();
@@ -156,18 +156,18 @@ describe('contexts in the store', () => {
     const context = await aContext({ owner });
     const first = await keep(context, owner);
     const sharedFacts = { archive: { versionId: first, checksum: Buffer.alloc(32) }, partial: true } as const;
-    const bytes = () => store.storedBytes.ofApplication(owner);
+    const readStoredBytes = () => store.storedBytes.ofApplication(owner);
     for (let made = 0; made < 6; made++) {
       const partialId = newId<VersionId>(NOW);
       assert.ok(
         await store.contexts.keep(owner, context, keepParams(partialId, { ...sharedFacts, cookiesOf: partialId })),
       );
-      assert.equal(await bytes(), 7);
+      assert.equal(await readStoredBytes(), 7);
     }
     const kept = await store.contexts.versions(owner, context);
     assert.ok(kept.every(({ id }) => id !== first));
     assert.ok(await store.contexts.destroy(owner, context, NOW));
-    assert.equal(await bytes(), 0);
+    assert.equal(await readStoredBytes(), 0);
     await store.contexts.forget((await store.contexts.takeRemovable(NOW, 100)).map(({ id }) => id));
   });
 

@@ -18,16 +18,20 @@ import {
 } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { Scope } from '../../server/kit/scope.ts';
-import { clockAt, startForeignServer, temporaryFolder } from './store-fixtures.ts';
+import { clockAt, makeTemporaryFolder, startForeignServer } from './store-fixtures.ts';
 
 const NOW = new Date('2026-11-20T10:00:00.123Z');
 const HALF_MINUTE_LATER = addMs(NOW, 30_000);
 const clock = clockAt(NOW);
 
-describeControls('embedded', async scope => ({ dataDir: temporaryFolder(scope, 'controls'), log: silentLog, clock }));
+describeControls('embedded', async scope => ({
+  dataDir: makeTemporaryFolder(scope, 'controls'),
+  log: silentLog,
+  clock,
+}));
 describeControls('DATABASE_URL', async scope => {
   const server = await startForeignServer(scope);
-  return { databaseUrl: server.url, dataDir: temporaryFolder(scope, 'unused'), log: silentLog, clock };
+  return { databaseUrl: server.url, dataDir: makeTemporaryFolder(scope, 'unused'), log: silentLog, clock };
 });
 
 function describeControls(name: string, prepare: (scope: Scope) => Promise<StoreOptions>): void {

@@ -43,12 +43,12 @@ import { pollUntil } from '../../server/kit/wait.ts';
 import {
   end,
   isRunning,
+  makeTemporaryFolder,
   type RecordingLog,
   recordingLog,
-  STEP_MS,
+  STEP_TIMEOUT_MS,
   spawnPlain,
   startHelper,
-  temporaryFolder,
   waitUntilGone,
 } from './store-fixtures.ts';
 
@@ -61,13 +61,13 @@ let seed: string;
 let scope: Scope;
 let dataDir: string;
 before(async () => {
-  seed = temporaryFolder(fileScope, 'seed');
+  seed = makeTemporaryFolder(fileScope, 'seed');
   await (await openStore({ dataDir: seed, log: silentLog, clock: systemClock })).close();
 });
 after(() => fileScope.close());
 beforeEach(() => {
   scope = new Scope();
-  dataDir = temporaryFolder(scope, 'embedded');
+  dataDir = makeTemporaryFolder(scope, 'embedded');
 });
 afterEach(() => scope.close());
 
@@ -122,20 +122,22 @@ describe('data folder lock', () => {
   });
 
   it('the data folder lock is acquired by a waiting caller once the owner has released it', async () => {
-    const first = await lockDataFolder(dataDir, { waitMs: 0 });
-    const second = lockDataFolder(dataDir, { waitMs: STEP_MS });
+    const lock = await lockDataFolder(dataDir, { waitMs: 0 });
+    const pendingLock = lockDataFolder(dataDir, { waitMs: STEP_TIMEOUT_MS });
     // The second caller is waiting only once flock(1) is running on the same file.
-    await pollUntil(STEP_MS, 'a waiting caller', () => (countWaiters(join(dataDir, 'lock')) > 0 ? true : undefined));
-    await first.close();
-    await (await second).close();
+    await pollUntil(STEP_TIMEOUT_MS, 'a waiting caller', () =>
+      countWaiters(join(dataDir, 'lock')) > 0 ? true : undefined,
+    );
+    await lock.close();
+    await (await pendingLock).close();
   });
 
   it('the data folder lock is not acquired if the signal is aborted while the caller waits', async () => {
     await lockDataFolder(dataDir, { waitMs: 0 }).then(lock => scope.own(lock));
     const controller = new AbortController();
-    const waiting = lockDataFolder(dataDir, { waitMs: STEP_MS, signal: controller.signal });
+    const pendingLock = lockDataFolder(dataDir, { waitMs: STEP_TIMEOUT_MS, signal: controller.signal });
     controller.abort(new Error('enough'));
-    await assert.rejects(waiting, /enough|abort/);
+    await assert.rejects(pendingLock, /enough|abort/);
   });
 
   it('the data folder lock is effective across network namespaces', async () => {
@@ -211,10 +213,10 @@ describe('a server on the embedded PostgreSQL', () => {
 
   it('another server that has its own data folder but uses the socket of the first server is refused', async () => {
     await open();
-    const address = await findPostmaster(dataDir);
-    assert.ok(address);
-    const url = `postgres://postgres@${encodeURIComponent(address.socketFolder)}:${address.port}/postgres`;
-    const options = { dataDir: temporaryFolder(scope, 'second'), databaseUrl: new Secret(url) };
+    const postmaster = await findPostmaster(dataDir);
+    assert.ok(postmaster);
+    const url = `postgres://postgres@${encodeURIComponent(postmaster.socketFolder)}:${postmaster.port}/postgres`;
+    const options = { dataDir: makeTemporaryFolder(scope, 'second'), databaseUrl: new Secret(url) };
     await assert.rejects(
       openStore({ ...options, log: silentLog, clock: systemClock }),
       error => isFault(error, 'database_unusable') && /serves only one host/.test(error.message),
@@ -228,7 +230,7 @@ describe('a server on the embedded PostgreSQL', () => {
     for (let death = 0; death < 3; death += 1) {
       const pid = postmasterPid();
       process.kill(pid, 'SIGKILL');
-      await pollUntil(STEP_MS, 'the store to answer', async () => {
+      await pollUntil(STEP_TIMEOUT_MS, 'the store to answer', async () => {
         const first = await store.accounts.first().catch(() => undefined);
         return first?.id === id && isReplaced(pid) ? true : undefined;
       });
@@ -253,13 +255,13 @@ describe('a server on the embedded PostgreSQL', () => {
     assert.equal(await server.line(), 'ready');
     const pid = postmasterPid();
     await end(server.child, 'SIGKILL');
-    const next = await open();
-    const id = await addAccount(next);
-    await pollUntil(STEP_MS, 'the old PostgreSQL to exit', () => (isRunning(pid) ? undefined : true));
+    const nextStore = await open();
+    const id = await addAccount(nextStore);
+    await pollUntil(STEP_TIMEOUT_MS, 'the old PostgreSQL to exit', () => (isRunning(pid) ? undefined : true));
     assert.notEqual(postmasterPid(), pid);
     assert.match(readFileSync(join(dataDir, 'postgres.log'), 'utf8'), /received fast shutdown request/);
-    await pollUntil(STEP_MS, 'the account to be readable', async () =>
-      (await next.accounts.first().catch(() => undefined))?.id === id ? true : undefined,
+    await pollUntil(STEP_TIMEOUT_MS, 'the account to be readable', async () =>
+      (await nextStore.accounts.first().catch(() => undefined))?.id === id ? true : undefined,
     );
   });
 
@@ -326,9 +328,9 @@ describe('first start', () => {
 
   it('the first start stops when the signal is aborted, and no PostgreSQL process and no lock remains', async () => {
     const controller = new AbortController();
-    const opening = open({ signal: controller.signal });
+    const pendingOpen = open({ signal: controller.signal });
     controller.abort(new Error('enough'));
-    await assert.rejects(opening, /enough|abort/);
+    await assert.rejects(pendingOpen, /enough|abort/);
     assert.equal(findPostmaster(dataDir), undefined);
     assert.equal(await findFolderOwner(dataDir), undefined);
   });
@@ -346,7 +348,7 @@ describe('orphaned PostgreSQL', () => {
     const child = spawnPlain(identity.wrapCommand([join(binaries.folder, 'postgres'), ...command]));
     child.stderr?.resume();
     scope.defer(() => end(child, 'SIGINT'));
-    await pollUntil(STEP_MS, 'the orphan to answer', async () => {
+    await pollUntil(STEP_TIMEOUT_MS, 'the orphan to answer', async () => {
       const orphan = findPostmaster(dataDir);
       return orphan && (await isResponding(orphan)) ? true : undefined;
     });
@@ -369,7 +371,7 @@ describe('orphaned PostgreSQL', () => {
     const store = await open();
     const id = await addAccount(store);
     process.kill(pid, 'SIGKILL');
-    await pollUntil(STEP_MS, 'PostgreSQL to be replaced', async () => {
+    await pollUntil(STEP_TIMEOUT_MS, 'PostgreSQL to be replaced', async () => {
       const first = await store.accounts.first().catch(() => undefined);
       return first?.id === id && isReplaced(pid) ? true : undefined;
     });
@@ -423,7 +425,7 @@ describe('a command', () => {
 
   it('concurrent commands wait for each other, and all of them succeed', async () => {
     const work = async (): Promise<AccountId> => {
-      const command = await open({ isBesideServer: true, lockWaitMs: 2 * STEP_MS });
+      const command = await open({ isBesideServer: true, lockWaitMs: 2 * STEP_TIMEOUT_MS });
       const id = await addAccount(command);
       await command.close();
       return id;
@@ -437,8 +439,10 @@ describe('a command', () => {
     const command = startHelper(scope, ['command', dataDir]);
     assert.equal(await command.line(), 'ready');
     await assert.rejects(open(), inUseBy(command.child.pid));
-    const server = open({ lockWaitMs: STEP_MS });
-    await pollUntil(STEP_MS, 'the server to wait', () => (countWaiters(join(dataDir, 'lock')) > 0 ? true : undefined));
+    const server = open({ lockWaitMs: STEP_TIMEOUT_MS });
+    await pollUntil(STEP_TIMEOUT_MS, 'the server to wait', () =>
+      countWaiters(join(dataDir, 'lock')) > 0 ? true : undefined,
+    );
     command.child.stdin?.end();
     await (await server).ping();
   });
@@ -516,11 +520,11 @@ describe('PostgreSQL binaries', () => {
   it('the PostgreSQL binaries can run after several concurrent callers have created the library links', async () => {
     const root = copyWithoutLinks();
     const initdb = [join(root, 'native', 'bin', 'initdb'), '--version'];
-    assert.notEqual((await runProgram(initdb, { timeoutMs: STEP_MS })).code, 0);
+    assert.notEqual((await runProgram(initdb, { timeoutMs: STEP_TIMEOUT_MS })).code, 0);
     await Promise.all(Array.from({ length: 5 }, () => linkLibraries(root)));
     assert.equal(linksIn(root).length, 14);
     assert.equal(await linkLibraries(root), 0);
-    assert.equal((await runProgram(initdb, { timeoutMs: STEP_MS })).code, 0);
+    assert.equal((await runProgram(initdb, { timeoutMs: STEP_TIMEOUT_MS })).code, 0);
     assert.deepEqual(
       readdirSync(join(root, 'native', 'lib')).sort(),
       readdirSync(join(packageRoot, 'native', 'lib')).sort(),

@@ -24,8 +24,8 @@ import {
 import { silentLog } from '../../server/kit/log.ts';
 import { Scope } from '../../server/kit/scope.ts';
 import { pollUntil, withTimeout } from '../../server/kit/wait.ts';
-import { eventually, WITHIN_MS } from '../harness/until.ts';
-import { clockAt, STEP_MS, temporaryFolder } from './store-fixtures.ts';
+import { eventually, WAIT_TIMEOUT_MS } from '../harness/until.ts';
+import { clockAt, makeTemporaryFolder, STEP_TIMEOUT_MS } from './store-fixtures.ts';
 
 const NOW = new Date('2026-11-20T10:00:00.123Z');
 const DAY_MS = 24 * 60 * 60_000;
@@ -38,7 +38,7 @@ describe('session events', () => {
   let login: () => pg.ClientConfig;
 
   before(async () => {
-    const dataDir = temporaryFolder(scope, 'events');
+    const dataDir = makeTemporaryFolder(scope, 'events');
     login = () => socketLogin(findPostmaster(dataDir) ?? assert.fail('PostgreSQL is not running'));
     store = scope.own(await openStore({ dataDir, log: silentLog, clock: clockAt(NOW) }));
   });
@@ -89,7 +89,7 @@ describe('session events', () => {
   };
   const readEvents = async ({ applicationId, id }: SessionRow): Promise<readonly SessionEventRow[]> =>
     (await store.events.read(applicationId, { after: 0, session: id, limit: 2000 })).events;
-  const told = async (row: SessionRow): Promise<unknown[]> =>
+  const describeEvents = async (row: SessionRow): Promise<unknown[]> =>
     (await readEvents(row)).map(({ type, actor, detail, at }) => ({
       type,
       actor,
@@ -130,7 +130,7 @@ describe('session events', () => {
     await store.sessions.finish(id, addMs(NOW, 1500), 77);
     const service = { kind: 'service' };
     const client = { kind: 'client' };
-    assert.deepEqual(await told(row), [
+    assert.deepEqual(await describeEvents(row), [
       {
         type: 'session.created',
         actor: by,
@@ -168,7 +168,7 @@ describe('session events', () => {
       [...[true, false], ...[true, false]],
     );
     const { id: downloadId, filename, mimeType, size } = whole;
-    assert.deepEqual((await told(row)).slice(-2), [
+    assert.deepEqual((await describeEvents(row)).slice(-2), [
       { type: 'download.completed', actor: SERVICE, detail: { downloadId, filename, mimeType, size }, ms: 70 },
       { type: 'download.failed', actor: SERVICE, detail: { filename, reason: 'it is partial' }, ms: 80 },
     ]);
@@ -245,13 +245,13 @@ describe('session events', () => {
     const { applicationId } = await anApplication();
     const rows = [await aSession({ applicationId }), await aSession({ applicationId })];
     for (const row of rows) await store.sessions.markRunning(row.id, NOW);
-    const seen: string[] = [];
+    const seenTypes: string[] = [];
     for (let after = 0, full = true; full; ) {
       const page = await store.events.read(applicationId, { after, limit: 1 });
-      seen.push(...page.events.map(({ type }) => type));
+      seenTypes.push(...page.events.map(({ type }) => type));
       ({ through: after, full } = page);
     }
-    assert.deepEqual(seen, ['session.created', 'session.created', 'session.started', 'session.started']);
+    assert.deepEqual(seenTypes, ['session.created', 'session.created', 'session.started', 'session.started']);
     const startedList = await store.events.read(applicationId, { after: 0, types: ['session.started'], limit: 10 });
     assert.deepEqual(
       startedList.events.map(event => event.sessionId),
@@ -275,14 +275,14 @@ describe('session events', () => {
       [earlySession.id],
     );
     const secondSession = await aSession({ applicationId });
-    const reading = store.events.read(applicationId, { after: 0, limit: 100 });
+    const pendingRead = store.events.read(applicationId, { after: 0, limit: 100 });
     const isReaderWaiting = async () => {
       const { rows } = await lateClient.query(`select 1 from pg_locks where locktype = 'advisory' and not granted`);
       return rows.length > 0 || undefined;
     };
-    await pollUntil(STEP_MS, 'the reader to wait for the writer', isReaderWaiting);
+    await pollUntil(STEP_TIMEOUT_MS, 'the reader to wait for the writer', isReaderWaiting);
     await lateClient.query('commit');
-    const { events, through } = await withTimeout(STEP_MS, 'the reader', () => reading);
+    const { events, through } = await withTimeout(STEP_TIMEOUT_MS, 'the reader', () => pendingRead);
     assert.deepEqual(
       events.map(({ type, sessionId }) => [type, sessionId]),
       [
@@ -310,8 +310,8 @@ describe('session events', () => {
         await store.sessions.finish(row.id, NOW, 0);
       }
     });
-    const allWritten = Promise.all(writers);
-    const seen: SessionEventRow[] = [];
+    const pendingWrites = Promise.all(writers);
+    const seenEvents: SessionEventRow[] = [];
     let after = 0;
     // A transaction in any database of the same PostgreSQL, for example one opened by another test, delays the events
     // of transactions that began after it.
@@ -319,21 +319,21 @@ describe('session events', () => {
       'all events to be read',
       async () => {
         const page = await store.events.read(applicationId, { after, limit: 50 });
-        seen.push(...page.events);
+        seenEvents.push(...page.events);
         after = page.through;
-        return seen.length;
+        return seenEvents.length;
       },
       count => count >= 6 * 15 * 5,
-      WITHIN_MS,
+      WAIT_TIMEOUT_MS,
       1,
     );
-    await allWritten;
+    await pendingWrites;
     assert.deepEqual(
-      seen.map(({ id }) => id),
-      seen.map(({ id }) => id).sort((one, other) => one - other),
+      seenEvents.map(({ id }) => id),
+      seenEvents.map(({ id }) => id).sort((one, other) => one - other),
     );
-    assert.equal(seen.length, 6 * 15 * 5);
-    for (const events of Map.groupBy(seen, ({ sessionId }) => sessionId).values())
+    assert.equal(seenEvents.length, 6 * 15 * 5);
+    for (const events of Map.groupBy(seenEvents, ({ sessionId }) => sessionId).values())
       assert.deepEqual(
         events.map(({ type }) => type),
         ['session.created', 'session.started', 'session.release_requested', 'session.end_decided', 'session.ended'],
@@ -382,10 +382,10 @@ describe('session events', () => {
     );
     const row = await aSession();
     const payload = `${row.applicationId} ${row.id}`;
-    await pollUntil(STEP_MS, 'the notice', () => payloads.includes(payload) || undefined);
+    await pollUntil(STEP_TIMEOUT_MS, 'the notice', () => payloads.includes(payload) || undefined);
     payloads.length = 0;
     await store.events.append(row.id, { type: 'client.refused', at: NOW, actor: { kind: 'client' }, detail: { n: 1 } });
-    await pollUntil(STEP_MS, 'the second notice', () => payloads.includes(payload) || undefined);
+    await pollUntil(STEP_TIMEOUT_MS, 'the second notice', () => payloads.includes(payload) || undefined);
     assert.deepEqual((await readEvents(row)).at(-1)?.detail, { n: 1 });
     await listener.close();
   });

@@ -16,10 +16,10 @@ import { Secret } from '../../server/kit/secret.ts';
 import { pollUntil, withTimeout } from '../../server/kit/wait.ts';
 import { claimFreePort } from '../harness/free-port.ts';
 
-export const STEP_MS = 60_000;
+export const STEP_TIMEOUT_MS = 60_000;
 
 /** Creates a folder that is removed when the scope closes, even if PostgreSQL ran as another user. */
-export function temporaryFolder(scope: Scope, name: string): string {
+export function makeTemporaryFolder(scope: Scope, name: string): string {
   const folder = mkdtempSync(join(tmpdir(), `berth-test-${name}-`));
   scope.defer(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
@@ -48,10 +48,10 @@ export const isRunning = (pid: number): boolean => {
 };
 
 export const waitUntilGone = (pid: number): Promise<true> =>
-  pollUntil(STEP_MS, `process ${pid} to end`, () => (isRunning(pid) ? undefined : true));
+  pollUntil(STEP_TIMEOUT_MS, `process ${pid} to end`, () => (isRunning(pid) ? undefined : true));
 
 /** Sends the signal if the process still exists. It may have ended because its connection was closed. */
-export function signalIfThere(pid: number, signal: NodeJS.Signals): void {
+export function signalIfRunning(pid: number, signal: NodeJS.Signals): void {
   if (isRunning(pid)) process.kill(pid, signal);
 }
 
@@ -94,7 +94,7 @@ const PASSWORD = 'p@ss/word';
  * installed, so that an older major version is tested as well.
  */
 export async function startForeignServer(scope: Scope): Promise<ForeignServer> {
-  const folder = temporaryFolder(scope, 'foreign');
+  const folder = makeTemporaryFolder(scope, 'foreign');
   const binaries = (await findBinaries({ major: 15 }).catch(() => undefined)) ?? (await findBinaries());
   if (!binaries) throw new Error('no PostgreSQL binaries were found; run npm ci or install PostgreSQL');
   const identity = await postgresIdentity(folder);
@@ -129,12 +129,17 @@ async function startForeign(
   folder: string,
   port: number,
   binaries: Binaries,
-  who: PostgresIdentity,
+  identity: PostgresIdentity,
 ): Promise<ChildProcess> {
   const settings = [`port=${port}`, 'listen_addresses=127.0.0.1', `unix_socket_directories=${folder}`];
   const flags = ['shared_buffers=8MB', 'max_connections=40', 'lc_messages=C', ...settings].flatMap(it => ['-c', it]);
   for (let attempt = 0; ; attempt += 1) {
-    const command = who.wrapWithDeathSignal([join(binaries.folder, 'postgres'), '-D', join(folder, 'pg'), ...flags]);
+    const command = identity.wrapWithDeathSignal([
+      join(binaries.folder, 'postgres'),
+      '-D',
+      join(folder, 'pg'),
+      ...flags,
+    ]);
     const child = spawnPlain(command);
     if (await waitUntilReady(child)) return child;
     if (attempt === 50) throw new Error('the second PostgreSQL did not start in 50 attempts');
@@ -160,7 +165,7 @@ export async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<
   if (child.exitCode !== null || child.signalCode !== null) return;
   const exited = once(child, 'exit');
   child.kill(signal);
-  await withTimeout(STEP_MS, 'a child of the test to end', () => exited);
+  await withTimeout(STEP_TIMEOUT_MS, 'a child of the test to end', () => exited);
 }
 
 export interface Helper {
@@ -177,5 +182,5 @@ export function startHelper(scope: Scope, args: readonly string[], prefix: reado
   scope.defer(() => end(child, 'SIGKILL'));
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
   const line = async (): Promise<string> => String((await lines.next()).value);
-  return { child, line: () => withTimeout(STEP_MS, `a line of ${args[0]}`, line) };
+  return { child, line: () => withTimeout(STEP_TIMEOUT_MS, `a line of ${args[0]}`, line) };
 }

@@ -23,7 +23,7 @@ import {
 import { silentLog } from '../../server/kit/log.ts';
 import { Scope } from '../../server/kit/scope.ts';
 import { eventually } from '../harness/until.ts';
-import { clockAt, startForeignServer, temporaryFolder } from './store-fixtures.ts';
+import { clockAt, makeTemporaryFolder, startForeignServer } from './store-fixtures.ts';
 
 const SECOND_MS = 1000;
 const FULL = { why: 'host', limit: 1, used: 1, retryAfterSeconds: 5 };
@@ -31,10 +31,10 @@ const DAY_MS = 24 * 3600 * SECOND_MS;
 const NOW = new Date('2026-11-20T10:00:00.123Z');
 const clock = clockAt(NOW);
 
-describeLimits('embedded', async scope => ({ dataDir: temporaryFolder(scope, 'limits'), log: silentLog, clock }));
+describeLimits('embedded', async scope => ({ dataDir: makeTemporaryFolder(scope, 'limits'), log: silentLog, clock }));
 describeLimits('DATABASE_URL', async scope => {
   const server = await startForeignServer(scope);
-  return { databaseUrl: server.url, dataDir: temporaryFolder(scope, 'unused'), log: silentLog, clock };
+  return { databaseUrl: server.url, dataDir: makeTemporaryFolder(scope, 'unused'), log: silentLog, clock };
 });
 
 function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOptions>): void {
@@ -162,7 +162,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       it('other applications are not delayed while creates wait for another region or for the limit of their application', async () => {
         const [a, b] = [await anApplication(), await anApplication()];
         const hostId = await aHost(1);
-        const far = await joinSuccessfully(a, hostId, { region: 'far' });
+        const farPosition = await joinSuccessfully(a, hostId, { region: 'far' });
         const limitedPosition = await joinSuccessfully(a, hostId, {
           why: 'concurrent',
           refused: { why: 'concurrent' },
@@ -170,7 +170,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         const outcome = await place(a, hostId);
         assert.deepEqual('behind' in outcome && outcome.behind, { why: 'concurrent' });
         await assertPlaced(place(b, hostId));
-        for (const { place } of [far, limitedPosition]) await store.line.leave(place);
+        for (const { place } of [farPosition, limitedPosition]) await store.line.leave(place);
       });
 
       it('the queue holds no more creates of an application than its limit, even when creates join concurrently', async () => {
@@ -227,10 +227,10 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
     it('concurrent attempts are counted exactly, an attempt can be taken back, and attempts no longer count after the period', async () => {
       const name = { tally: 'codes', digest: createHash('sha256').update(randomUUID()).digest() };
       const limit = { max: 5, withinMs: 600_000 };
-      const many = await Promise.all(Array.from({ length: 20 }, () => store.attempts.count(name, limit)));
-      const countedTimes = many.flatMap(one => ('at' in one ? [one.at] : []));
+      const firstOutcomes = await Promise.all(Array.from({ length: 20 }, () => store.attempts.count(name, limit)));
+      const countedTimes = firstOutcomes.flatMap(one => ('at' in one ? [one.at] : []));
       assert.equal(countedTimes.length, 5);
-      const waitsMs = many.flatMap(one => ('waitMs' in one ? [one.waitMs] : []));
+      const waitsMs = firstOutcomes.flatMap(one => ('waitMs' in one ? [one.waitMs] : []));
       assert.ok(
         waitsMs.every(ms => ms > 500_000 && ms <= 600_000),
         String(waitsMs),
@@ -269,14 +269,14 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
             newSession({ applicationId, hostId: hosts[index % 2] ?? assert.fail() }),
             placeOptions(NOW, { maxConcurrent: 10 }),
           );
-        const responses = await Promise.all(Array.from({ length: 100 }, (_, index) => placeAlternately(index)));
+        const outcomes = await Promise.all(Array.from({ length: 100 }, (_, index) => placeAlternately(index)));
         if (otherStore !== store) await otherStore.close();
-        const livingCounts = responses.flatMap(reply => ('placed' in reply ? [reply.use?.living] : []));
+        const livingCounts = outcomes.flatMap(reply => ('placed' in reply ? [reply.use?.living] : []));
         assert.deepEqual(
           livingCounts.toSorted((one, two) => Number(one) - Number(two)),
           [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
         );
-        const refusals = responses.filter(reply => 'over' in reply);
+        const refusals = outcomes.filter(reply => 'over' in reply);
         assert.equal(refusals.length, 90);
         for (const { over } of refusals) assert.equal(over.living, 10);
         assert.deepEqual(await store.sessions.countOf(applicationId, addMs(NOW, -60 * SECOND_MS), NOW), {
@@ -321,7 +321,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       it('the egress bytes of a day are added up and included in the next admission of that day, and old days are deleted', async () => {
         const [one, two] = [await anApplication(), await anApplication()];
         const hostId = await aHost();
-        const use = async (applicationId: ApplicationId, createdAt: Date): Promise<number> => {
+        const readEgressBytes = async (applicationId: ApplicationId, createdAt: Date): Promise<number> => {
           const row = newSession({ applicationId, hostId, createdAt });
           const outcome = await store.sessions.place(row, placeOptions(createdAt, { maxConcurrent: 0 }));
           assert.ok('over' in outcome);
@@ -339,11 +339,11 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         );
         assert.deepEqual(totals[0]?.configured, {});
         await store.egressDays.add('2026-11-21', day(one, 3));
-        assert.deepEqual([await use(one, NOW), await use(two, NOW)], [2 ** 40 + 5, 7]);
-        assert.equal(await use(one, new Date('2026-11-20T23:59:59.999Z')), 2 ** 40 + 5);
-        assert.equal(await use(one, new Date('2026-11-21T00:00:00.000Z')), 3);
+        assert.deepEqual([await readEgressBytes(one, NOW), await readEgressBytes(two, NOW)], [2 ** 40 + 5, 7]);
+        assert.equal(await readEgressBytes(one, new Date('2026-11-20T23:59:59.999Z')), 2 ** 40 + 5);
+        assert.equal(await readEgressBytes(one, new Date('2026-11-21T00:00:00.000Z')), 3);
         assert.equal(await store.egressDays.forget('2026-11-21'), 2);
-        assert.deepEqual([await use(one, NOW), await use(two, NOW)], [0, 0]);
+        assert.deepEqual([await readEgressBytes(one, NOW), await readEgressBytes(two, NOW)], [0, 0]);
       });
 
       it('the egress bytes of many applications are added up correctly when they are added concurrently', async () => {
@@ -408,10 +408,10 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         const hostId = await aHost();
         const [owner, keyDigest] = [newId<ApplicationId>(NOW), digest('key')];
         const rows = await Promise.all(Array.from({ length: 50 }, () => aRun({ owner, keyDigest, hostId })));
-        const responses = await Promise.all(rows.map(row => store.idempotency.begin(row)));
-        const beganRow = rows[responses.findIndex(reply => 'began' in reply)];
-        assert.equal(responses.filter(reply => 'began' in reply).length, 1);
-        for (const reply of responses) if ('existing' in reply) assert.deepEqual(reply.existing, beganRow);
+        const outcomes = await Promise.all(rows.map(row => store.idempotency.begin(row)));
+        const startedRow = rows[outcomes.findIndex(reply => 'began' in reply)];
+        assert.equal(outcomes.filter(reply => 'began' in reply).length, 1);
+        for (const reply of outcomes) if ('existing' in reply) assert.deepEqual(reply.existing, startedRow);
       });
 
       it('idempotency keys are separate for each owner', async () => {
@@ -445,11 +445,11 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         const row = await aRun();
         await store.idempotency.begin(row);
         await store.idempotency.release(row);
-        const next = { ...row, run: randomUUID() };
-        assert.deepEqual(await store.idempotency.begin(next), { began: true });
+        const nextRun = { ...row, run: randomUUID() };
+        assert.deepEqual(await store.idempotency.begin(nextRun), { began: true });
         await store.idempotency.keep(row, { body: {} });
         await store.idempotency.release(row);
-        assert.deepEqual(await store.idempotency.begin(row), { existing: next });
+        assert.deepEqual(await store.idempotency.begin(row), { existing: nextRun });
       });
 
       it('placing a session stores its id with the idempotency key, and places nothing if the key does not belong to the run', async () => {
@@ -483,7 +483,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
     });
 
     describe('claiming the session of a lost response', () => {
-      const owed = async (more: Partial<NewSession> = {}) => {
+      const placeOwedSession = async (more: Partial<NewSession> = {}) => {
         const applicationId = await anApplication();
         const keyId = await aKey(applicationId);
         const hostId = await aHost();
@@ -497,7 +497,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       };
 
       it('claiming the session of a lost response fails while the response is being sent and after it has arrived', async () => {
-        const { row, claim } = await owed();
+        const { row, claim } = await placeOwedSession();
         assert.equal(await claim(), undefined);
         await store.sessions.recordResponse(row.id, true);
         assert.equal(await claim(), undefined);
@@ -506,7 +506,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       });
 
       it('claiming the session of a lost response succeeds for a request with the same key and body, once per lost response', async () => {
-        const { row, keyId, claim } = await owed();
+        const { row, keyId, claim } = await placeOwedSession();
         await store.sessions.recordResponse(row.id, false);
         const since = addMs(NOW, -120 * SECOND_MS);
         assert.equal(await store.sessions.claimLostResponse(newId<KeyId>(NOW), digest('body'), since), undefined);
@@ -522,14 +522,14 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       });
 
       it('claiming the session of a lost response fails if the end of the session was decided', async () => {
-        const { row, claim } = await owed();
+        const { row, claim } = await placeOwedSession();
         await store.sessions.recordResponse(row.id, false);
         await store.sessions.decideEnd(row.id, { status: 'ERROR', reason: 'crashed' }, NOW);
         assert.equal(await claim(), undefined);
       });
 
       it('claiming the session of a lost response succeeds if the response was being sent when the host restarted', async () => {
-        const { row, hostId, claim } = await owed();
+        const { row, hostId, claim } = await placeOwedSession();
         assert.equal(await store.sessions.markResponsesLost(await aHost()), 0);
         assert.equal(await store.sessions.markResponsesLost(hostId), 1);
         assert.equal((await claim())?.id, row.id);

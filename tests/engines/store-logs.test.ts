@@ -12,7 +12,7 @@ import { addMs } from '../../server/kit/clock.ts';
 import { type AccountId, type ApplicationId, type HostId, newId, type SessionId } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { Scope } from '../../server/kit/scope.ts';
-import { clockAt, temporaryFolder } from './store-fixtures.ts';
+import { clockAt, makeTemporaryFolder } from './store-fixtures.ts';
 
 const NOW = new Date('2026-11-20T10:00:00.123Z');
 const DAY_MS = 24 * 60 * 60_000;
@@ -28,7 +28,7 @@ describe('logs', () => {
 
   before(async () => {
     store = scope.own(
-      await openStore({ dataDir: temporaryFolder(scope, 'logs'), log: silentLog, clock: clockAt(NOW) }),
+      await openStore({ dataDir: makeTemporaryFolder(scope, 'logs'), log: silentLog, clock: clockAt(NOW) }),
     );
   });
   after(() => scope.close());
@@ -108,14 +108,14 @@ describe('logs', () => {
   });
 
   it('a requested recording file is begun again only if it has failed or its host is no longer running', async () => {
-    const [{ id: sessionId, hostId }, { hostId: otherHost }] = [await aSession(), await aSession()];
+    const [{ id: sessionId, hostId }, { hostId: otherHostId }] = [await aSession(), await aSession()];
     await store.recordings.insertPage(sessionId, 0, NOW);
     const ask = async (host: HostId): Promise<RecordingFileRow> => {
       const request = { sessionId, page: 0, hostId: host, assembly: randomUUID(), requestedAt: NOW };
       await store.recordings.requestFile(request);
       return (await store.recordings.files(sessionId))[0] ?? assert.fail();
     };
-    const first = await ask(otherHost);
+    const first = await ask(otherHostId);
     const second = await ask(hostId);
     assert.deepEqual([second.hostId, second.assembly === first.assembly], [hostId, false]);
     assert.deepEqual(await ask(hostId), second, 'this host is already assembling the file');
@@ -123,20 +123,20 @@ describe('logs', () => {
     const third = await ask(hostId);
     assert.deepEqual([third.state, third.attempts, third.assembly === second.assembly], ['PENDING', 0, false]);
     await store.recordings.settle({ ...third, state: 'COMPLETED', size: 1, completedAt: NOW }, NOW);
-    assert.equal((await ask(otherHost)).assembly, third.assembly, 'a complete file is kept');
-    const [{ id: kept, hostId: formerHost }] = [await aSession()];
+    assert.equal((await ask(otherHostId)).assembly, third.assembly, 'a complete file is kept');
+    const [{ id: kept, hostId: formerHostId }] = [await aSession()];
     await store.recordings.insertPage(kept, 0, NOW);
-    const livingHost = newId<HostId>(NOW);
-    const host = { id: livingHost, region: 'local', slots: 1, startedAt: NOW, url: 'http://a.test', version: '1' };
+    const livingHostId = newId<HostId>(NOW);
+    const host = { id: livingHostId, region: 'local', slots: 1, startedAt: NOW, url: 'http://a.test', version: '1' };
     const joiningHost = { ...host, labels: {}, secretMark: 'mark', clockMs: 0, incarnation: randomUUID() };
     await store.hosts.join(joiningHost, 60_000, async () => ({ storeMark: 'mark' }), true);
     const request = { sessionId: kept, page: 0, assembly: randomUUID(), requestedAt: NOW };
-    await store.recordings.requestFile({ ...request, hostId: livingHost });
-    await store.recordings.requestFile({ ...request, hostId: formerHost, assembly: randomUUID() });
+    await store.recordings.requestFile({ ...request, hostId: livingHostId });
+    await store.recordings.requestFile({ ...request, hostId: formerHostId, assembly: randomUUID() });
     const [file] = await store.recordings.files(kept);
     assert.deepEqual(
       [file?.hostId, file?.assembly],
-      [livingHost, request.assembly],
+      [livingHostId, request.assembly],
       'the running host is already assembling the file',
     );
   });

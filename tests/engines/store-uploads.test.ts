@@ -16,17 +16,17 @@ import {
 } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { Scope } from '../../server/kit/scope.ts';
-import { clockAt, startForeignServer, temporaryFolder } from './store-fixtures.ts';
+import { clockAt, makeTemporaryFolder, startForeignServer } from './store-fixtures.ts';
 
 const NOW = new Date('2026-11-20T10:00:00.123Z');
 const HOUR_MS = 3_600_000;
 const clock = clockAt(NOW);
 const sum = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-describeUploads('embedded', async scope => ({ dataDir: temporaryFolder(scope, 'uploads'), log: silentLog, clock }));
+describeUploads('embedded', async scope => ({ dataDir: makeTemporaryFolder(scope, 'uploads'), log: silentLog, clock }));
 describeUploads('DATABASE_URL', async scope => {
   const server = await startForeignServer(scope);
-  return { databaseUrl: server.url, dataDir: temporaryFolder(scope, 'unused'), log: silentLog, clock };
+  return { databaseUrl: server.url, dataDir: makeTemporaryFolder(scope, 'unused'), log: silentLog, clock };
 });
 
 function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreOptions>): void {
@@ -163,18 +163,20 @@ function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreO
       const order: string[] = [];
       const finishRemoval = Promise.withResolvers<void>();
       const removalBegun = Promise.withResolvers<void>();
-      const dropping = store.extensions.dropFile(addMs(NOW, -HOUR_MS), async () => {
+      const pendingDrop = store.extensions.dropFile(addMs(NOW, -HOUR_MS), async () => {
         removalBegun.resolve();
         await finishRemoval.promise;
         order.push('removed');
       });
       await removalBegun.promise;
-      const expecting = store.extensions.expectFile(application, checksum, NOW).then(() => order.push('expected'));
+      const pendingExpectation = store.extensions
+        .expectFile(application, checksum, NOW)
+        .then(() => order.push('expected'));
       // This query is sent after the statement of `expectFile` but completes first, because `expectFile` is waiting for
       // the removal.
       await store.extensions.get(application, newId(NOW));
       finishRemoval.resolve();
-      await Promise.all([dropping, expecting]);
+      await Promise.all([pendingDrop, pendingExpectation]);
       assert.deepEqual(order, ['removed', 'expected']);
       assert.equal(
         await store.extensions.dropFile(addMs(NOW, -HOUR_MS), async () => {}),

@@ -17,19 +17,19 @@ import {
 } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { Scope } from '../../server/kit/scope.ts';
-import { clockAt, startForeignServer, temporaryFolder } from './store-fixtures.ts';
+import { clockAt, makeTemporaryFolder, startForeignServer } from './store-fixtures.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
-const TEN = new Date('2026-11-20T10:00:00.000Z');
-const clock = clockAt(addMs(TEN, 2 * HOUR_MS));
+const TEN_OCLOCK = new Date('2026-11-20T10:00:00.000Z');
+const clock = clockAt(addMs(TEN_OCLOCK, 2 * HOUR_MS));
 const RELEASE_END: SessionEnd = { status: 'COMPLETED', reason: 'released' };
 const CRASH_END: SessionEnd = { status: 'ERROR', reason: 'crashed' };
 
-describeUsage('embedded', async scope => ({ dataDir: temporaryFolder(scope, 'usage'), log: silentLog, clock }));
+describeUsage('embedded', async scope => ({ dataDir: makeTemporaryFolder(scope, 'usage'), log: silentLog, clock }));
 describeUsage('DATABASE_URL', async scope => {
   const server = await startForeignServer(scope);
-  return { databaseUrl: server.url, dataDir: temporaryFolder(scope, 'unused'), log: silentLog, clock };
+  return { databaseUrl: server.url, dataDir: makeTemporaryFolder(scope, 'unused'), log: silentLog, clock };
 });
 
 interface PastSession {
@@ -54,22 +54,24 @@ function describeUsage(name: string, prepare: (scope: Scope) => Promise<StoreOpt
     after(() => scope.close());
 
     const anApplication = async (): Promise<ApplicationId> => {
-      const account = { id: newId<AccountId>(TEN), name: 'Ada', createdAt: TEN };
+      const account = { id: newId<AccountId>(TEN_OCLOCK), name: 'Ada', createdAt: TEN_OCLOCK };
       await store.accounts.insert(account);
-      const id = newId<ApplicationId>(TEN);
+      const id = newId<ApplicationId>(TEN_OCLOCK);
       const row = { id, name: 'Shop', slug: `s-${id}`, billingAccountId: account.id, revision: 1 };
-      await store.applications.insert({ ...row, createdAt: TEN, updatedAt: TEN }, account.id, 50);
+      await store.applications.insert({ ...row, createdAt: TEN_OCLOCK, updatedAt: TEN_OCLOCK }, account.id, 50);
       return id;
     };
     const aHost = async (): Promise<HostId> => {
-      const id = newId<HostId>(TEN);
-      await store.hosts.announce({ id, region: 'local', slots: 1000, startedAt: TEN });
+      const id = newId<HostId>(TEN_OCLOCK);
+      await store.hosts.announce({ id, region: 'local', slots: 1000, startedAt: TEN_OCLOCK });
       return id;
     };
     const aKey = async (applicationId: ApplicationId): Promise<KeyId> => {
-      const id = newId<KeyId>(TEN);
+      const id = newId<KeyId>(TEN_OCLOCK);
       const hash = createHash('sha256').update(id).digest();
-      const row = { ...{ id, applicationId, name: 'nightly', prefix: 'bak_', hash, revision: 1, createdAt: TEN } };
+      const row = {
+        ...{ id, applicationId, name: 'nightly', prefix: 'bak_', hash, revision: 1, createdAt: TEN_OCLOCK },
+      };
       await store.keys.insert({ ...row, scopes: [], cidrAllow: [], grants: [] }, 50);
       return id;
     };
@@ -80,18 +82,18 @@ function describeUsage(name: string, prepare: (scope: Scope) => Promise<StoreOpt
       end = RELEASE_END,
       ...owner
     }: PastSession): Promise<SessionId> => {
-      const createdAt = addMs(TEN, created * MINUTE_MS);
+      const createdAt = addMs(TEN_OCLOCK, created * MINUTE_MS);
       const id = newId<SessionId>(createdAt);
       const expiresAt = addMs(createdAt, 6 * HOUR_MS);
-      const more = { region: 'local', keepAlive: false, userMetadata: {}, settings: {} };
-      await store.sessions.place({ id, ...owner, ...more, createdAt, expiresAt });
+      const commonFields = { region: 'local', keepAlive: false, userMetadata: {}, settings: {} };
+      await store.sessions.place({ id, ...owner, ...commonFields, createdAt, expiresAt });
       if (startMs !== undefined) await store.sessions.markRunning(id, addMs(createdAt, startMs));
       if (ended === undefined) return id;
-      await store.sessions.decideEnd(id, end, addMs(TEN, ended * MINUTE_MS));
-      await store.sessions.finish(id, addMs(TEN, ended * MINUTE_MS), 0);
+      await store.sessions.decideEnd(id, end, addMs(TEN_OCLOCK, ended * MINUTE_MS));
+      await store.sessions.finish(id, addMs(TEN_OCLOCK, ended * MINUTE_MS), 0);
       return id;
     };
-    const period = { from: TEN, to: addMs(TEN, 3 * HOUR_MS), now: addMs(TEN, 150 * MINUTE_MS) };
+    const period = { from: TEN_OCLOCK, to: addMs(TEN_OCLOCK, 3 * HOUR_MS), now: addMs(TEN_OCLOCK, 150 * MINUTE_MS) };
     const startCounts = (...ms: readonly number[]): number[] => {
       const counts = [...store.usageHours.startBoundsMs, 0].map(() => 0);
       for (const one of ms) {
@@ -110,12 +112,12 @@ function describeUsage(name: string, prepare: (scope: Scope) => Promise<StoreOpt
       assert.deepEqual(await store.usage.ofSession(id), { sessionId, bytesReceived: 5, bytesSent: 1 });
       await store.usage.save([
         { sessionId, cpuMs: 70, peakMemoryBytes: 2 ** 33, bytesReceived: 4, bytesSent: 2 },
-        { sessionId: newId<SessionId>(TEN), bytesReceived: 1, bytesSent: 1 },
+        { sessionId: newId<SessionId>(TEN_OCLOCK), bytesReceived: 1, bytesSent: 1 },
       ]);
       const largestUsage = { sessionId, cpuMs: 70, peakMemoryBytes: 2 ** 33, bytesReceived: 5, bytesSent: 2 };
       assert.deepEqual(await store.usage.ofSession(id), largestUsage);
-      await store.sessions.decideEnd(id, RELEASE_END, TEN);
-      await store.sessions.finish(id, TEN, 0);
+      await store.sessions.decideEnd(id, RELEASE_END, TEN_OCLOCK);
+      await store.sessions.finish(id, TEN_OCLOCK, 0);
       await store.retention.forget(applicationId, id);
       assert.equal(await store.usage.ofSession(id), undefined);
     });
@@ -143,19 +145,19 @@ function describeUsage(name: string, prepare: (scope: Scope) => Promise<StoreOpt
       const used = { sessionId: crashedSession, cpuMs: 1500, peakMemoryBytes: 7, bytesReceived: 1000, bytesSent: 100 };
       await store.usage.save([used]);
       // Two sessions run at the same time from 10:30 to 10:40, and from 11:11 to 11:15.
-      const expected: UsageHour[] = [
+      const expectedHours: UsageHour[] = [
         {
-          ...{ hour: TEN, created: 3, ended: 2, failed: 2, endReasons: { crashed: 1, start_failed: 1 } },
+          ...{ hour: TEN_OCLOCK, created: 3, ended: 2, failed: 2, endReasons: { crashed: 1, start_failed: 1 } },
           ...{ starts: startCounts(120, 900), peak: 2, browserMs: 60 * MINUTE_MS - 120 - 900 },
           ...{ cpuMs: 1500, bytesReceived: 1000, bytesSent: 100 },
         },
         {
-          ...{ hour: addMs(TEN, HOUR_MS), created: 1, ended: 1, failed: 0, endReasons: { released: 1 } },
+          ...{ hour: addMs(TEN_OCLOCK, HOUR_MS), created: 1, ended: 1, failed: 0, endReasons: { released: 1 } },
           ...{ starts: startCounts(60_000), peak: 2, browserMs: (15 + 49) * MINUTE_MS },
           ...{ cpuMs: 0, bytesReceived: 0, bytesSent: 0 },
         },
         {
-          ...{ hour: addMs(TEN, 2 * HOUR_MS), created: 0, ended: 0, failed: 0, endReasons: {} },
+          ...{ hour: addMs(TEN_OCLOCK, 2 * HOUR_MS), created: 0, ended: 0, failed: 0, endReasons: {} },
           ...{ starts: startCounts(), peak: 1, browserMs: 30 * MINUTE_MS },
           ...{ cpuMs: 0, bytesReceived: 0, bytesSent: 0 },
         },
@@ -165,19 +167,19 @@ function describeUsage(name: string, prepare: (scope: Scope) => Promise<StoreOpt
         ...{ browserMs: 75 * MINUTE_MS - 1020, cpuMs: 1500, bytesReceived: 1000, bytesSent: 100 },
       };
       const assertSame = async (): Promise<void> => {
-        assert.deepEqual(await store.usageHours.ofApplication(applicationId, period), expected);
+        assert.deepEqual(await store.usageHours.ofApplication(applicationId, period), expectedHours);
         assert.deepEqual(await store.usageHours.byKey(applicationId, period, 10), [keyUsage]);
       };
       await assertSame();
-      assert.equal(await store.usageHours.sum(addMs(TEN, HOUR_MS), 24), 1);
+      assert.equal(await store.usageHours.sum(addMs(TEN_OCLOCK, HOUR_MS), 24), 1);
       await assertSame();
-      assert.equal(await store.usageHours.sum(addMs(TEN, HOUR_MS), 24), 0);
-      assert.equal(await store.usageHours.sum(addMs(TEN, 3 * HOUR_MS), 1), 1);
+      assert.equal(await store.usageHours.sum(addMs(TEN_OCLOCK, HOUR_MS), 24), 0);
+      assert.equal(await store.usageHours.sum(addMs(TEN_OCLOCK, 3 * HOUR_MS), 1), 1);
       await store.retention.forget(applicationId, crashedSession);
       await assertSame();
       assert.deepEqual(await store.usageHours.ofApplication(await anApplication(), period), []);
-      assert.ok((await store.usageHours.forget(addMs(TEN, HOUR_MS))) >= 2);
-      assert.deepEqual(await store.usageHours.ofApplication(applicationId, period), expected.slice(1));
+      assert.ok((await store.usageHours.forget(addMs(TEN_OCLOCK, HOUR_MS))) >= 2);
+      assert.deepEqual(await store.usageHours.ofApplication(applicationId, period), expectedHours.slice(1));
     });
   });
 }

@@ -8,19 +8,19 @@ import type { SigningKeyRow } from '../../server/engines/store/rows/vault.ts';
 import type { Store } from '../../server/engines/store/store.ts';
 import { newKey, seal } from '../../server/engines/vault/envelope.ts';
 import { masterKeySource } from '../../server/engines/vault/master-key-source.ts';
-import { INSTALLATION } from '../../server/engines/vault/rows.ts';
+import { INSTALLATION_ID } from '../../server/engines/vault/rows.ts';
 import { rotateMasterKey, Vault } from '../../server/engines/vault/vault.ts';
 import { addMs, systemClock } from '../../server/kit/clock.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { Scope } from '../../server/kit/scope.ts';
-import { startForeignServer, temporaryFolder } from './store-fixtures.ts';
+import { makeTemporaryFolder, startForeignServer } from './store-fixtures.ts';
 
 const NOW = new Date('2026-11-20T10:00:00.123Z');
 
-describeVault('embedded', async scope => ({ dataDir: temporaryFolder(scope, 'vault') }));
+describeVault('embedded', async scope => ({ dataDir: makeTemporaryFolder(scope, 'vault') }));
 describeVault('DATABASE_URL', async scope => ({
   databaseUrl: (await startForeignServer(scope)).url,
-  dataDir: temporaryFolder(scope, 'vault'),
+  dataDir: makeTemporaryFolder(scope, 'vault'),
 }));
 
 function describeVault(name: string, prepare: (scope: Scope) => Promise<Omit<StoreOptions, 'log' | 'clock'>>): void {
@@ -36,7 +36,7 @@ function describeVault(name: string, prepare: (scope: Scope) => Promise<Omit<Sto
     });
     after(() => scope.close());
 
-    const parts = () => ({ rows: store.vault, masterKeys: masterKeySource({ dataDir }), clock: systemClock });
+    const vaultOptions = () => ({ rows: store.vault, masterKeys: masterKeySource({ dataDir }), clock: systemClock });
     const placeOf = (owner: string) => ({ owner, kind: 'test', id: 'one', version: 1 });
     const readMasters = async () => {
       const seen = new Set<string>();
@@ -48,8 +48,8 @@ function describeVault(name: string, prepare: (scope: Scope) => Promise<Omit<Sto
     };
 
     it('the first row of the vault is inserted once, and further rows only under the current master key', async () => {
-      const row = { owner: INSTALLATION, master: 'm1', wrapped: randomBytes(61), createdAt: NOW };
-      assert.equal(await store.vault.get(INSTALLATION), undefined);
+      const row = { owner: INSTALLATION_ID, master: 'm1', wrapped: randomBytes(61), createdAt: NOW };
+      assert.equal(await store.vault.get(INSTALLATION_ID), undefined);
       const firstRows = await Promise.all([row, { ...row, master: 'm2' }].map(one => store.vault.insertFirst(one)));
       assert.deepEqual(firstRows[0], firstRows[1]);
       const currentMaster = firstRows[0]?.master ?? '';
@@ -71,19 +71,19 @@ function describeVault(name: string, prepare: (scope: Scope) => Promise<Omit<Sto
 
     it('no data key remains wrapped by a former master key, even with concurrent writers', async () => {
       await replaceWrappedKeys();
-      const vault = await Vault.open(parts());
+      const vault = await Vault.open(vaultOptions());
       const owners = Array.from({ length: 40 }, () => randomUUID());
-      const sealing = owners.map(async (owner, index) => {
+      const pendingSeals = owners.map(async (owner, index) => {
         await systemClock.sleep(index * 3);
         return vault.seal(placeOf(owner), Buffer.from(owner));
       });
-      const rotating = [0, 1].map(() => rotateMasterKey(parts()));
-      const sealedValues = await Promise.all(sealing);
-      await Promise.all(rotating);
+      const pendingRotations = [0, 1].map(() => rotateMasterKey(vaultOptions()));
+      const sealedValues = await Promise.all(pendingSeals);
+      await Promise.all(pendingRotations);
       assert.equal((await readMasters()).size, 1);
-      const next = await Vault.open(parts());
+      const nextVault = await Vault.open(vaultOptions());
       for (const [index, owner] of owners.entries()) {
-        const openedSecret = await next.open(placeOf(owner), sealedValues[index] ?? assert.fail());
+        const openedSecret = await nextVault.open(placeOf(owner), sealedValues[index] ?? assert.fail());
         assert.equal(openedSecret.reveal().toString(), owner);
       }
     });
@@ -93,7 +93,7 @@ function describeVault(name: string, prepare: (scope: Scope) => Promise<Omit<Sto
      * vault wraps them.
      */
     async function replaceWrappedKeys(): Promise<void> {
-      const { masterKeys } = parts();
+      const { masterKeys } = vaultOptions();
       const [master] = await masterKeys.read({ isFirst: true });
       assert.ok(master);
       await store.vault.change(async rows =>

@@ -12,14 +12,14 @@ import { type AccountId, type ApplicationId, type DeliveryId, newId, type Webhoo
 import { silentLog } from '../../server/kit/log.ts';
 import { Scope } from '../../server/kit/scope.ts';
 import { eventually } from '../harness/until.ts';
-import { clockAt, temporaryFolder } from './store-fixtures.ts';
+import { clockAt, makeTemporaryFolder } from './store-fixtures.ts';
 
 const NOW = new Date('2026-11-20T10:00:00.123Z');
-const RESERVED_MS = 60_000;
+const RESERVATION_MS = 60_000;
 
 describe('webhooks in the store', () => {
   const scope = new Scope();
-  const dataDir = temporaryFolder(scope, 'webhooks');
+  const dataDir = makeTemporaryFolder(scope, 'webhooks');
   let store: Store;
   let applicationId: ApplicationId;
 
@@ -69,11 +69,11 @@ describe('webhooks in the store', () => {
   it('a delivery that is redelivered while it is being sent is not sent by a second process', async () => {
     const webhook = await aWebhook();
     const delivery = await aDelivery(webhook);
-    const take = async (now: Date) => (await store.webhooks.take(webhook, now, addMs(now, RESERVED_MS)))?.id;
-    const redeliver = (now: Date) => store.webhooks.redeliver(applicationId, webhook, delivery, now, RESERVED_MS);
+    const take = async (now: Date) => (await store.webhooks.take(webhook, now, addMs(now, RESERVATION_MS)))?.id;
+    const redeliver = (now: Date) => store.webhooks.redeliver(applicationId, webhook, delivery, now, RESERVATION_MS);
     assert.equal(await take(NOW), delivery);
     const sendingAt = addMs(NOW, 1_000);
-    assert.deepEqual((await redeliver(sendingAt))?.dueAt, addMs(NOW, RESERVED_MS));
+    assert.deepEqual((await redeliver(sendingAt))?.dueAt, addMs(NOW, RESERVATION_MS));
     assert.equal(await take(sendingAt), undefined);
     await store.webhooks.markDelivered({ id: delivery, webhookId: webhook }, sendingAt, 200);
     assert.deepEqual((await redeliver(sendingAt))?.dueAt, sendingAt);
@@ -85,7 +85,7 @@ describe('webhooks in the store', () => {
     const [second, first] = [await aDelivery(webhook, 2), await aDelivery(webhook, 1)];
     const otherWebhook = await aWebhook();
     const otherDelivery = await aDelivery(otherWebhook);
-    const take = async (now = NOW, id = webhook) => store.webhooks.take(id, now, addMs(now, RESERVED_MS));
+    const take = async (now = NOW, id = webhook) => store.webhooks.take(id, now, addMs(now, RESERVATION_MS));
     const takenDeliveries = await Promise.all(Array.from({ length: 8 }, () => take()));
     const [delivery = assert.fail(), ...more] = takenDeliveries.filter(one => one !== undefined);
     assert.deepEqual([delivery.id, more], [first, []]);
@@ -97,7 +97,7 @@ describe('webhooks in the store', () => {
   it('a process that looks for a delivery while another process is reserving one waits, and then gets none', async () => {
     const webhook = await aWebhook();
     for (const eventId of [1, 2]) await aDelivery(webhook, eventId);
-    const reservedUntil = addMs(NOW, RESERVED_MS);
+    const reservedUntil = addMs(NOW, RESERVATION_MS);
     const client = new pg.Client(socketLogin(findPostmaster(dataDir) ?? assert.fail('PostgreSQL is not running')));
     await client.connect();
     scope.defer(() => client.end());
@@ -118,16 +118,19 @@ describe('webhooks in the store', () => {
   it('while a failed delivery waits, the next delivery is taken, which can be taken again only after its reservation has expired', async () => {
     const webhook = await aWebhook();
     const [first, second] = [await aDelivery(webhook, 1), await aDelivery(webhook, 2)];
-    const take = async (now = NOW) => store.webhooks.take(webhook, now, addMs(now, RESERVED_MS));
+    const take = async (now = NOW) => store.webhooks.take(webhook, now, addMs(now, RESERVATION_MS));
     const failedDelivery = (await take()) ?? assert.fail();
     assert.equal(failedDelivery.id, first);
-    await store.webhooks.recordFailure(failedDelivery, NOW, { failure: 'refused', dueAt: addMs(NOW, 2 * RESERVED_MS) });
+    await store.webhooks.recordFailure(failedDelivery, NOW, {
+      failure: 'refused',
+      dueAt: addMs(NOW, 2 * RESERVATION_MS),
+    });
     assert.equal((await take())?.id, second);
     assert.equal(
-      await take(addMs(NOW, RESERVED_MS - 1)),
+      await take(addMs(NOW, RESERVATION_MS - 1)),
       undefined,
       'the process that reserved the delivery may still be sending it',
     );
-    assert.equal((await take(addMs(NOW, RESERVED_MS)))?.id, second, 'the reservation has run out');
+    assert.equal((await take(addMs(NOW, RESERVATION_MS)))?.id, second, 'the reservation has run out');
   });
 });

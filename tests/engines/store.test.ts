@@ -32,10 +32,10 @@ import {
   backendsOf,
   clockAt,
   type ForeignServer,
-  STEP_MS,
-  signalIfThere,
+  makeTemporaryFolder,
+  STEP_TIMEOUT_MS,
+  signalIfRunning,
   startForeignServer,
-  temporaryFolder,
   waitUntilGone,
 } from './store-fixtures.ts';
 
@@ -58,7 +58,7 @@ const NOW = new Date('2026-11-20T10:00:00.123Z');
 const clock = clockAt(NOW);
 
 describeStore('embedded', async scope => {
-  const dataDir = temporaryFolder(scope, 'store');
+  const dataDir = makeTemporaryFolder(scope, 'store');
   const runningPostmaster = () => findPostmaster(dataDir) ?? assert.fail('PostgreSQL is not running');
   return {
     options: { dataDir, log: silentLog, clock },
@@ -73,7 +73,7 @@ describeStore('embedded', async scope => {
 describeStore('DATABASE_URL', async scope => {
   const server = await startForeignServer(scope);
   return {
-    options: { databaseUrl: server.url, dataDir: temporaryFolder(scope, 'unused'), log: silentLog, clock },
+    options: { databaseUrl: server.url, dataDir: makeTemporaryFolder(scope, 'unused'), log: silentLog, clock },
     postmasterPid: () => server.pid,
     crash: () => server.crash(),
     login: { connectionString: server.url.reveal() },
@@ -99,7 +99,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
     };
     const anApplication = async (account?: AccountRow, name = 'Shop'): Promise<ApplicationRow> => {
       const owner = account ?? (await anAccount());
-      const row = application(owner.id, name);
+      const row = newApplication(owner.id, name);
       assert.equal(await store.applications.insert(row, owner.id, 50), 'inserted');
       return row;
     };
@@ -122,18 +122,18 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
 
     describe('accounts', () => {
       it('the first account is returned with its time to the millisecond', async () => {
-        const mine = await anAccount();
+        const ownAccount = await anAccount();
         const first = await store.accounts.first();
         assert.ok(first);
         assert.equal(first.createdAt.toISOString(), '2026-11-20T10:00:00.123Z');
-        assert.ok(first.id <= mine.id);
+        assert.ok(first.id <= ownAccount.id);
       });
     });
 
     describe('applications', () => {
       it('an application is inserted with the account as its owner, and is found by id, slug and name', async () => {
         const account = await anAccount();
-        const row = application(account.id, `Shop ${randomBytes(4).toString('hex')}`);
+        const row = newApplication(account.id, `Shop ${randomBytes(4).toString('hex')}`);
         assert.equal(await store.applications.insert(row, account.id, 50), 'inserted');
         assert.deepEqual(await store.applications.get(row.id, account.id), { ...row, role: 'owner' });
         assert.deepEqual(await store.applications.byId(row.id), row);
@@ -147,7 +147,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
         const name = `twin-${randomBytes(4).toString('hex')}`;
         const [one, two] = [await anApplication(account, name), await anApplication(account, name)];
         assert.deepEqual(new Set((await store.applications.find(name)).map(row => row.id)), new Set([one.id, two.id]));
-        const three = { ...application(account.id, 'other'), id: newId<ApplicationId>(addMs(NOW, -1)), slug: name };
+        const three = { ...newApplication(account.id, 'other'), id: newId<ApplicationId>(addMs(NOW, -1)), slug: name };
         assert.equal(await store.applications.insert(three, account.id, 50), 'inserted');
         assert.deepEqual(await store.applications.find(name), [three]);
         for (let more = 0; more < 20; more += 1) await anApplication(account, name);
@@ -164,7 +164,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
       it('an application with an existing slug is refused, and no row of it remains', async () => {
         const account = await anAccount();
         const first = await anApplication(account);
-        const second = { ...application(account.id, 'Other'), slug: first.slug };
+        const second = { ...newApplication(account.id, 'Other'), slug: first.slug };
         assert.equal(await store.applications.insert(second, account.id, 50), 'slug_taken');
         assert.equal(await store.applications.byId(second.id), undefined);
         assert.equal((await store.applications.list(account.id, { limit: 10 })).length, 1);
@@ -172,10 +172,10 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
 
       it('the limit of applications is enforced for concurrent inserts', async () => {
         const account = await anAccount();
-        const insert = () => store.applications.insert(application(account.id, 'Rush'), account.id, 3);
-        const responses = await Promise.all(Array.from({ length: 20 }, insert));
-        assert.equal(responses.filter(response => response === 'inserted').length, 3);
-        assert.equal(responses.filter(response => response === 'limit_reached').length, 17);
+        const insert = () => store.applications.insert(newApplication(account.id, 'Rush'), account.id, 3);
+        const outcomes = await Promise.all(Array.from({ length: 20 }, insert));
+        assert.equal(outcomes.filter(response => response === 'inserted').length, 3);
+        assert.equal(outcomes.filter(response => response === 'limit_reached').length, 17);
       });
 
       it('applications are listed newest first in list pages without gaps or repetitions', async () => {
@@ -205,22 +205,22 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
 
     describe('keys', () => {
       it('an inserted key is found by hash and by id, with exactly the fields that were inserted', async () => {
-        const row = key((await anApplication()).id);
+        const row = newKey((await anApplication()).id);
         assert.equal(await store.keys.insert(row, 10), 'inserted');
         assert.deepEqual(await store.keys.byHash(row.hash), row);
         assert.deepEqual(await store.keys.get(row.applicationId, row.id), row);
         assert.equal(await store.keys.byHash(randomBytes(32)), undefined);
-        const full = {
-          ...key(row.applicationId),
+        const fullKey = {
+          ...newKey(row.applicationId),
           cidrAllow: ['10.0.0.0/8', 'a"b,c{}\\'],
           expiresAt: addMs(NOW, DAY_MS),
         };
-        assert.equal(await store.keys.insert(full, 10), 'inserted');
-        assert.deepEqual(await store.keys.byHash(full.hash), full);
+        assert.equal(await store.keys.insert(fullKey, 10), 'inserted');
+        assert.deepEqual(await store.keys.byHash(fullKey.hash), fullKey);
       });
 
       it('keys of another application are not returned, updated or revoked', async () => {
-        const row = key((await anApplication()).id);
+        const row = newKey((await anApplication()).id);
         await store.keys.insert(row, 10);
         const otherId = (await anApplication()).id;
         assert.equal(await store.keys.get(otherId, row.id), undefined);
@@ -231,14 +231,14 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
 
       it('only valid keys count towards the limit, even for concurrent inserts', async () => {
         const { id } = await anApplication();
-        await store.keys.insert({ ...key(id), expiresAt: addMs(NOW, -1) }, 2);
-        await store.keys.insert({ ...key(id), revokedAt: addMs(NOW, -1) }, 2);
-        const responses = await Promise.all(Array.from({ length: 12 }, () => store.keys.insert(key(id), 2)));
-        assert.equal(responses.filter(response => response === 'inserted').length, 2);
+        await store.keys.insert({ ...newKey(id), expiresAt: addMs(NOW, -1) }, 2);
+        await store.keys.insert({ ...newKey(id), revokedAt: addMs(NOW, -1) }, 2);
+        const outcomes = await Promise.all(Array.from({ length: 12 }, () => store.keys.insert(newKey(id), 2)));
+        assert.equal(outcomes.filter(response => response === 'inserted').length, 2);
       });
 
       it('a key is updated only if the revision is current', async () => {
-        const row = key((await anApplication()).id);
+        const row = newKey((await anApplication()).id);
         await store.keys.insert(row, 10);
         const expiresAt = addMs(NOW, DAY_MS);
         const changedRow = { ...row, name: 'day', cidrAllow: ['::1/128'], expiresAt, revision: 2 };
@@ -249,17 +249,17 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
       });
 
       it('a key is revoked once, and a revoked key cannot be updated', async () => {
-        const row = key((await anApplication()).id);
+        const row = newKey((await anApplication()).id);
         await store.keys.insert(row, 10);
         const revoke = () => store.keys.revoke(row.applicationId, row.id, NOW);
-        const responses = await Promise.all([revoke(), revoke(), revoke()]);
-        assert.deepEqual(responses.sort(), [false, false, true]);
+        const outcomes = await Promise.all([revoke(), revoke(), revoke()]);
+        assert.deepEqual(outcomes.sort(), [false, false, true]);
         assert.deepEqual((await store.keys.byHash(row.hash))?.revokedAt, NOW);
         assert.equal(await store.keys.change(row.applicationId, row.id, 2, { name: 'back' }), undefined);
       });
 
       it('an expired key is not revoked', async () => {
-        const row = { ...key((await anApplication()).id), expiresAt: NOW };
+        const row = { ...newKey((await anApplication()).id), expiresAt: NOW };
         await store.keys.insert(row, 10);
         assert.equal(await store.keys.revoke(row.applicationId, row.id, NOW), false);
       });
@@ -267,10 +267,10 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
       it('keys are listed newest first, and ended keys are listed for ninety days', async () => {
         const { id } = await anApplication();
         const ninetyDaysMs = 90 * DAY_MS;
-        const aliveKey = key(id);
-        const freshKey = { ...key(id), revokedAt: addMs(NOW, 1 - ninetyDaysMs) };
-        const oldKey = { ...key(id), revokedAt: addMs(NOW, -ninetyDaysMs), expiresAt: addMs(NOW, DAY_MS) };
-        const expiredKey = { ...key(id), expiresAt: addMs(NOW, -ninetyDaysMs - 1) };
+        const aliveKey = newKey(id);
+        const freshKey = { ...newKey(id), revokedAt: addMs(NOW, 1 - ninetyDaysMs) };
+        const oldKey = { ...newKey(id), revokedAt: addMs(NOW, -ninetyDaysMs), expiresAt: addMs(NOW, DAY_MS) };
+        const expiredKey = { ...newKey(id), expiresAt: addMs(NOW, -ninetyDaysMs - 1) };
         for (const row of [aliveKey, freshKey, oldKey, expiredKey]) await store.keys.insert(row, 10);
         const listedKeys = await store.keys.list(id, NOW, { limit: 10 });
         assert.deepEqual(
@@ -287,7 +287,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
       });
 
       it('the latest use of a key is kept even if the writes arrive out of order', async () => {
-        const row = key((await anApplication()).id);
+        const row = newKey((await anApplication()).id);
         await store.keys.insert(row, 10);
         await store.keys.touch(row.id, addMs(NOW, 2), '10.0.0.2');
         await store.keys.touch(row.id, addMs(NOW, 1), '10.0.0.1');
@@ -299,9 +299,9 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
     describe('tokens', () => {
       it('an inserted token is found by hash and by id, with exactly the fields that were inserted', async () => {
         const account = await anAccount();
-        const openToken = token(account.id);
+        const openToken = newToken(account.id);
         const narrowToken = {
-          ...token(account.id),
+          ...newToken(account.id),
           applicationIds: [newId<ApplicationId>(NOW), newId<ApplicationId>(NOW)],
         };
         for (const row of [openToken, narrowToken]) {
@@ -315,12 +315,12 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
 
       it('the limit of tokens is enforced for concurrent inserts', async () => {
         const { id } = await anAccount();
-        const responses = await Promise.all(Array.from({ length: 12 }, () => store.tokens.insert(token(id), 2)));
-        assert.equal(responses.filter(response => response === 'limit_reached').length, 10);
+        const outcomes = await Promise.all(Array.from({ length: 12 }, () => store.tokens.insert(newToken(id), 2)));
+        assert.equal(outcomes.filter(response => response === 'limit_reached').length, 10);
       });
 
       it('only tokens of the given account are revoked, and only once', async () => {
-        const row = token((await anAccount()).id);
+        const row = newToken((await anAccount()).id);
         await store.tokens.insert(row, 10);
         assert.equal(await store.tokens.revoke((await anAccount()).id, row.id, NOW), false);
         assert.equal(await store.tokens.revoke(row.accountId, row.id, NOW), true);
@@ -338,17 +338,17 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
         const otherHashes: string[] = [];
         const listener = await store.listen('credential_revoked', hash => receivedHashes.push(hash), assert.fail);
         const secondListener = await store.listen('credential_revoked', hash => otherHashes.push(hash), assert.fail);
-        const revokedKey = key((await anApplication()).id);
-        const revokedToken = token((await anAccount()).id);
+        const revokedKey = newKey((await anApplication()).id);
+        const revokedToken = newToken((await anAccount()).id);
         await store.keys.insert(revokedKey, 10);
         await store.tokens.insert(revokedToken, 10);
         await store.keys.revoke(revokedKey.applicationId, revokedKey.id, NOW);
-        await pollUntil(STEP_MS, 'the notices', () =>
+        await pollUntil(STEP_TIMEOUT_MS, 'the notices', () =>
           receivedHashes.length === 1 && otherHashes.length === 1 ? true : undefined,
         );
         await secondListener.close();
         await store.tokens.revoke(revokedToken.accountId, revokedToken.id, NOW);
-        await pollUntil(STEP_MS, 'the second notice', () => (receivedHashes.length === 2 ? true : undefined));
+        await pollUntil(STEP_TIMEOUT_MS, 'the second notice', () => (receivedHashes.length === 2 ? true : undefined));
         assert.deepEqual(receivedHashes, [revokedKey.hash.toString('hex'), revokedToken.hash.toString('hex')]);
         assert.deepEqual(otherHashes, receivedHashes.slice(0, 1));
         await listener.close();
@@ -357,11 +357,11 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
       it('no listener is notified when no credential was revoked', async () => {
         const receivedHashes: string[] = [];
         const listener = await store.listen('credential_revoked', hash => receivedHashes.push(hash), assert.fail);
-        const [gone, real] = [key((await anApplication()).id), key((await anApplication()).id)];
+        const [gone, real] = [newKey((await anApplication()).id), newKey((await anApplication()).id)];
         await store.keys.insert(real, 10);
         await store.keys.revoke(gone.applicationId, gone.id, NOW);
         await store.keys.revoke(real.applicationId, real.id, NOW);
-        await pollUntil(STEP_MS, 'the notice', () => (receivedHashes.length > 0 ? true : undefined));
+        await pollUntil(STEP_TIMEOUT_MS, 'the notice', () => (receivedHashes.length > 0 ? true : undefined));
         assert.deepEqual(receivedHashes, [real.hash.toString('hex')]);
         await listener.close();
       });
@@ -370,7 +370,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
     describe('placing a session', () => {
       it('placing a session returns the whole row', async () => {
         const applicationId = (await anApplication()).id;
-        const aKey = key(applicationId);
+        const aKey = newKey(applicationId);
         await store.keys.insert(aKey, 10);
         const newRow = newSession({
           applicationId,
@@ -399,10 +399,10 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
         const hostId = await aHost(10);
         const applicationId = (await anApplication()).id;
         const placeSession = () => store.sessions.place(newSession({ applicationId, hostId }));
-        const responses = await Promise.all(Array.from({ length: 50 }, placeSession));
-        const placedRows = responses.flatMap(response => ('placed' in response ? [response.placed] : []));
+        const outcomes = await Promise.all(Array.from({ length: 50 }, placeSession));
+        const placedRows = outcomes.flatMap(response => ('placed' in response ? [response.placed] : []));
         assert.equal(placedRows.length, 10);
-        for (const response of responses)
+        for (const response of outcomes)
           if ('full' in response) assert.deepEqual(response, { full: { slots: 10, used: 10 } });
         const [first] = placedRows;
         assert.ok(first);
@@ -425,15 +425,15 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
       it('sessions are listed newest first, and the position in the list is kept while new sessions are placed', async () => {
         const applicationId = (await anApplication()).id;
         const hostId = await aHost();
-        const made: SessionId[] = [];
-        for (let at = 0; at < 5; at += 1) made.push((await aSession({ applicationId, hostId, id: idAt(at) })).id);
+        const sessionIds: SessionId[] = [];
+        for (let at = 0; at < 5; at += 1) sessionIds.push((await aSession({ applicationId, hostId, id: idAt(at) })).id);
         let nextMs = 100;
         const pages = await pagesOf<SessionId>(async before => {
           const page = await store.sessions.list(applicationId, { limit: 2, ...before });
           await aSession({ applicationId, hostId, id: idAt(nextMs++) });
           return page;
         });
-        assert.deepEqual(pages.flat(), made.reverse());
+        assert.deepEqual(pages.flat(), sessionIds.reverse());
       });
 
       it('sessions can be filtered by status', async () => {
@@ -529,13 +529,13 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
         const rows = await Promise.all(ends.map(end => store.sessions.decideEnd(id, end, NOW)));
         const keptReasons = new Set(rows.map(row => row?.end?.reason));
         assert.equal(keptReasons.size, 1);
-        const late = await store.sessions.decideEnd(
+        const lateRow = await store.sessions.decideEnd(
           id,
           { status: 'COMPLETED', reason: 'late', detail: 'x' },
           addMs(NOW, 9),
         );
-        assert.deepEqual(late?.end, { status: 'ERROR', reason: [...keptReasons][0] });
-        assert.deepEqual(late?.updatedAt, NOW);
+        assert.deepEqual(lateRow?.end, { status: 'ERROR', reason: [...keptReasons][0] });
+        assert.deepEqual(lateRow?.updatedAt, NOW);
       });
 
       it('a session is finished once, as decided, and a repeated call returns the same result', async () => {
@@ -650,9 +650,9 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
         const applicationId = (await anApplication()).id;
         const on = { hostId, applicationId };
         const expiringSession = await aRunningSession({ ...on, expiresAt: addMs(NOW, 30) });
-        const connectSession = await aRunningSession({ ...on, connectBy: addMs(NOW, 20) });
-        const releaseSession = await aRunningSession(on);
-        await store.sessions.recordLastClientDisconnected(releaseSession.id, addMs(NOW, 10), NOW);
+        const connectDueSession = await aRunningSession({ ...on, connectBy: addMs(NOW, 20) });
+        const releaseDueSession = await aRunningSession(on);
+        await store.sessions.recordLastClientDisconnected(releaseDueSession.id, addMs(NOW, 10), NOW);
         const decidedSession = await aRunningSession(on);
         await store.sessions.decideEnd(decidedSession.id, { status: 'COMPLETED', reason: 'released' }, addMs(NOW, 5));
         await aRunningSession(on);
@@ -661,11 +661,16 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
           (await store.sessions.due(hostId, addMs(NOW, atMs), batch)).map(row => row.id);
         assert.deepEqual(await due(0), [decidedSession.id]);
         assert.deepEqual(await due(9), [decidedSession.id]);
-        assert.deepEqual(await due(10), [decidedSession.id, releaseSession.id]);
-        assert.deepEqual(await due(30), [decidedSession.id, releaseSession.id, connectSession.id, expiringSession.id]);
-        assert.deepEqual(await due(30, 2), [decidedSession.id, releaseSession.id]);
-        await store.sessions.recordClientConnected(releaseSession.id, NOW);
-        assert.deepEqual(await due(30), [decidedSession.id, connectSession.id, expiringSession.id]);
+        assert.deepEqual(await due(10), [decidedSession.id, releaseDueSession.id]);
+        assert.deepEqual(await due(30), [
+          decidedSession.id,
+          releaseDueSession.id,
+          connectDueSession.id,
+          expiringSession.id,
+        ]);
+        assert.deepEqual(await due(30, 2), [decidedSession.id, releaseDueSession.id]);
+        await store.sessions.recordClientConnected(releaseDueSession.id, NOW);
+        assert.deepEqual(await due(30), [decidedSession.id, connectDueSession.id, expiringSession.id]);
       });
 
       it('after a restart of the server, no connect or release deadline of its sessions is before the end of the grace period', async () => {
@@ -673,16 +678,16 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
         const on = { hostId, applicationId: (await anApplication()).id };
         const notBefore = addMs(NOW, 30_000);
         const [soon, late] = [addMs(NOW, 1_000), addMs(NOW, 90_000)];
-        const sessionConnectedSoon = await aRunningSession({ ...on, connectBy: soon });
+        const earlyConnectSession = await aRunningSession({ ...on, connectBy: soon });
         const lateConnectSession = await aRunningSession({ ...on, connectBy: late });
         const attachedSession = await aRunningSession(on);
         await store.sessions.recordClientConnected(attachedSession.id, NOW);
         const keepAliveSession = await aRunningSession({ ...on, keepAlive: true });
         await store.sessions.recordClientConnected(keepAliveSession.id, NOW);
-        const sessionReleasedSoon = await aRunningSession(on);
-        await store.sessions.recordLastClientDisconnected(sessionReleasedSoon.id, soon, NOW);
-        const sessionReleasedLate = await aRunningSession(on);
-        await store.sessions.recordLastClientDisconnected(sessionReleasedLate.id, late, NOW);
+        const earlyReleaseSession = await aRunningSession(on);
+        await store.sessions.recordLastClientDisconnected(earlyReleaseSession.id, soon, NOW);
+        const lateReleaseSession = await aRunningSession(on);
+        await store.sessions.recordLastClientDisconnected(lateReleaseSession.id, late, NOW);
         const idleSession = await aRunningSession(on);
         const otherHostSession = await aRunningSession({ ...on, hostId: await aHost(), connectBy: soon });
         await store.sessions.resumeTimers(hostId, notBefore);
@@ -690,12 +695,12 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
           const row = await store.sessions.byId(id);
           return [row?.connectBy, row?.releaseAt, row?.attached];
         };
-        assert.deepEqual(await readTimers(sessionConnectedSoon), [notBefore, undefined, false]);
+        assert.deepEqual(await readTimers(earlyConnectSession), [notBefore, undefined, false]);
         assert.deepEqual(await readTimers(lateConnectSession), [late, undefined, false]);
         assert.deepEqual(await readTimers(attachedSession), [undefined, notBefore, false]);
         assert.deepEqual(await readTimers(keepAliveSession), [undefined, undefined, false]);
-        assert.deepEqual(await readTimers(sessionReleasedSoon), [undefined, notBefore, false]);
-        assert.deepEqual(await readTimers(sessionReleasedLate), [undefined, late, false]);
+        assert.deepEqual(await readTimers(earlyReleaseSession), [undefined, notBefore, false]);
+        assert.deepEqual(await readTimers(lateReleaseSession), [undefined, late, false]);
         assert.deepEqual(await readTimers(idleSession), [undefined, undefined, false]);
         assert.deepEqual(await readTimers(otherHostSession), [soon, undefined, false]);
       });
@@ -718,10 +723,10 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
       it('the browser minutes and proxy bytes of an application are summed, and the minutes include those of running sessions', async () => {
         const applicationId = (await anApplication()).id;
         assert.deepEqual(await store.sessions.usage(applicationId), { browserMinutes: 0, proxyBytes: 0 });
-        const done = await aSession({ applicationId });
-        await store.sessions.markRunning(done.id, addMs(NOW, -10 * MINUTE_MS));
-        await store.sessions.decideEnd(done.id, { status: 'COMPLETED', reason: 'released' }, NOW);
-        await store.sessions.finish(done.id, addMs(NOW, -7 * MINUTE_MS), 1000);
+        const completedSession = await aSession({ applicationId });
+        await store.sessions.markRunning(completedSession.id, addMs(NOW, -10 * MINUTE_MS));
+        await store.sessions.decideEnd(completedSession.id, { status: 'COMPLETED', reason: 'released' }, NOW);
+        await store.sessions.finish(completedSession.id, addMs(NOW, -7 * MINUTE_MS), 1000);
         const runningSession = await aSession({ applicationId });
         await store.sessions.markRunning(runningSession.id, addMs(NOW, -30_000));
         await aSession({ applicationId });
@@ -734,9 +739,9 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
         const row = await anApplication();
         if (!database.options.databaseUrl) return;
         const otherStores = await Promise.all([1, 2, 3].map(() => openStore(database.options)));
-        for (const other of otherStores) {
-          assert.deepEqual(await other.applications.byId(row.id), row);
-          await other.close();
+        for (const otherStore of otherStores) {
+          assert.deepEqual(await otherStore.applications.byId(row.id), row);
+          await otherStore.close();
         }
       });
     });
@@ -744,7 +749,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
     describe('failures', () => {
       /** Sends as many requests as the pool has connections, so that each connection is used. */
       const waitUntilRecovered = (id: ApplicationId) =>
-        pollUntil(STEP_MS, 'the store to answer again', async () => {
+        pollUntil(STEP_TIMEOUT_MS, 'the store to answer again', async () => {
           const rows = await Promise.allSettled(Array.from({ length: 8 }, () => store.applications.byId(id)));
           return rows.every(row => row.status === 'fulfilled' && row.value?.id === id) ? true : undefined;
         });
@@ -761,7 +766,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
 
       it('the store fails while PostgreSQL is down, reports the gap to listeners, and recovers when PostgreSQL is back', async () => {
         const row = await anApplication();
-        const aKey = key(row.id);
+        const aKey = newKey(row.id);
         await store.keys.insert(aKey, 10);
         const receivedHashes: string[] = [];
         let gaps = 0;
@@ -773,9 +778,9 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
           },
         );
         const outcomes: unknown[] = [];
-        const crash = database.crash();
+        const pendingCrash = database.crash();
         await pollUntil(
-          STEP_MS,
+          STEP_TIMEOUT_MS,
           'a query to fail',
           async () => {
             const outcome = await store.applications.byId(row.id).catch((error: unknown) => error);
@@ -785,11 +790,13 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
           1,
         );
         assert.ok(isFault(outcomes.at(-1), 'database_unreachable'), String(outcomes.at(-1)));
-        await crash;
+        await pendingCrash;
         await waitUntilRecovered(row.id);
-        await pollUntil(STEP_MS, 'the gap to be reported', () => (gaps > 0 ? true : undefined));
+        await pollUntil(STEP_TIMEOUT_MS, 'the gap to be reported', () => (gaps > 0 ? true : undefined));
         await store.keys.revoke(row.id, aKey.id, NOW);
-        await pollUntil(STEP_MS, 'notices to arrive again', () => (receivedHashes.length > 0 ? true : undefined));
+        await pollUntil(STEP_TIMEOUT_MS, 'notices to arrive again', () =>
+          receivedHashes.length > 0 ? true : undefined,
+        );
         assert.deepEqual(receivedHashes, [aKey.hash.toString('hex')]);
         await listener.close();
       });
@@ -797,11 +804,11 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
       it('the store fails within its time limit when PostgreSQL hangs', async () => {
         const row = await anApplication();
         const pids = [database.postmasterPid(), ...backendsOf(database.postmasterPid())];
-        for (const pid of pids) signalIfThere(pid, 'SIGSTOP');
+        for (const pid of pids) signalIfRunning(pid, 'SIGSTOP');
         try {
           await assert.rejects(store.ping(), error => isFault(error, 'database_unreachable'));
         } finally {
-          for (const pid of pids) signalIfThere(pid, 'SIGCONT');
+          for (const pid of pids) signalIfRunning(pid, 'SIGCONT');
         }
         await waitUntilRecovered(row.id);
         await store.ping();
@@ -816,7 +823,7 @@ describe('database of an operator', () => {
   let dataDir: string;
   before(async () => {
     server = await startForeignServer(scope);
-    dataDir = temporaryFolder(scope, 'unused');
+    dataDir = makeTemporaryFolder(scope, 'unused');
   });
   after(() => scope.close());
 
@@ -831,10 +838,10 @@ describe('database of an operator', () => {
 
   it('a query waits for a free database connection for longer than opening a new connection may take', async () => {
     const { db, close } = openDatabase({ url: server.url }, silentLog, { poolMax: 1 });
-    const sleep = sql`select pg_sleep(6)`.execute(db);
+    const sleepQuery = sql`select pg_sleep(6)`.execute(db);
     const { rows } = await sql<{ one: number }>`select 1 as one`.execute(db);
     assert.equal(rows[0]?.one, 1);
-    await sleep;
+    await sleepQuery;
     await close();
   });
 
@@ -853,7 +860,7 @@ describe('database of an operator', () => {
       it.port = '1';
     });
     const controller = new AbortController();
-    const opening = openStore({
+    const pendingOpen = openStore({
       databaseUrl: url,
       dataDir,
       log: silentLog,
@@ -861,7 +868,7 @@ describe('database of an operator', () => {
       signal: controller.signal,
     });
     setTimeout(() => controller.abort(new Error('enough')), 300);
-    await assert.rejects(opening, /enough|aborted/);
+    await assert.rejects(pendingOpen, /enough|aborted/);
   });
 
   it('a wrong encoding of the database is reported', async () => {
@@ -941,12 +948,12 @@ async function runSql(database: Pick<TestDatabase, 'login'>, text: string): Prom
   }
 }
 
-const application = (billingAccountId: AccountId, name: string): ApplicationRow => {
+const newApplication = (billingAccountId: AccountId, name: string): ApplicationRow => {
   const id = newId<ApplicationId>(NOW);
   return { id, name, slug: `s-${id}`, billingAccountId, revision: 1, createdAt: NOW, updatedAt: NOW };
 };
 
-const credential = () => ({
+const credentialFields = () => ({
   name: 'nightly',
   prefix: 'bak_x7Qk',
   hash: createHash('sha256').update(randomBytes(32)).digest(),
@@ -955,16 +962,16 @@ const credential = () => ({
   createdAt: NOW,
 });
 
-const key = (applicationId: ApplicationId): KeyRow => ({
-  ...credential(),
+const newKey = (applicationId: ApplicationId): KeyRow => ({
+  ...credentialFields(),
   id: newId<KeyId>(NOW),
   applicationId,
   revision: 1,
   grants: [],
 });
 
-const token = (accountId: AccountId): TokenRow => ({
-  ...credential(),
+const newToken = (accountId: AccountId): TokenRow => ({
+  ...credentialFields(),
   id: newId<TokenId>(NOW),
   accountId,
   kind: 'personal',

@@ -7,7 +7,7 @@ import { type HostId, newId, type SessionId } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { Scope } from '../../server/kit/scope.ts';
 import { type Local, openLocal } from '../../server/local.ts';
-import { clockAt, temporaryFolder } from './store-fixtures.ts';
+import { clockAt, makeTemporaryFolder } from './store-fixtures.ts';
 
 const NOW = new Date('2026-11-20T10:00:00.123Z');
 const DAY_MS = 24 * 3600_000;
@@ -18,7 +18,7 @@ describe('a sweep on the command line', () => {
   let local: Local;
 
   before(async () => {
-    const env = { BERTH_DATA_DIR: temporaryFolder(scope, 'sweep') };
+    const env = { BERTH_DATA_DIR: makeTemporaryFolder(scope, 'sweep') };
     local = scope.own(await openLocal(env, silentLog, clockAt(NOW)));
   });
   after(() => scope.close());
@@ -46,13 +46,13 @@ describe('a sweep on the command line', () => {
   }
 
   it('a sweep deletes the recording of a session whose files are due for deletion, and no other recordings', async () => {
-    const due = await aRecordedSession(addMs(NOW, -1));
-    const kept = await aRecordedSession(addMs(NOW, 1));
+    const dueSession = await aRecordedSession(addMs(NOW, -1));
+    const keptSession = await aRecordedSession(addMs(NOW, 1));
     assert.deepEqual(await local.sweep(), { files: 1, sessions: 0, failed: 0 });
     const { recordings } = local.store;
-    assert.deepEqual(await recordings.segments(due, PAGE), []);
-    assert.deepEqual(await recordings.files(due), []);
-    assert.equal((await recordings.segments(kept, PAGE)).length, 1);
-    assert.equal((await recordings.files(kept)).length, 1);
+    assert.deepEqual(await recordings.segments(dueSession, PAGE), []);
+    assert.deepEqual(await recordings.files(dueSession), []);
+    assert.equal((await recordings.segments(keptSession, PAGE)).length, 1);
+    assert.equal((await recordings.files(keptSession)).length, 1);
   });
 });

@@ -13,7 +13,7 @@ import { systemClock } from '../../server/kit/clock.ts';
 import type { ApplicationId } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { Scope } from '../../server/kit/scope.ts';
-import { startForeignServer, temporaryFolder } from './store-fixtures.ts';
+import { makeTemporaryFolder, startForeignServer } from './store-fixtures.ts';
 
 const DUMP = readFileSync(join(import.meta.dirname, 'first-version.sql'), 'utf8');
 
@@ -32,7 +32,7 @@ before(async () => {
   await client.connect();
   await client.query(DUMP);
   await client.end();
-  const dataDir = temporaryFolder(scope, 'upgraded');
+  const dataDir = makeTemporaryFolder(scope, 'upgraded');
   store = scope.own(await openStore({ databaseUrl: server.url, dataDir, log: silentLog, clock: systemClock }));
 });
 after(() => scope.close());

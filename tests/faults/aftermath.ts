@@ -6,7 +6,7 @@ import { isResponsive } from './clients.ts';
 
 const SESSIONS = '/v1/browsers/sessions';
 
-export async function openSessions(server: TestServer): Promise<Session[]> {
+export async function listOpenSessions(server: TestServer): Promise<Session[]> {
   const { status, body, text } = await server.api<Session[]>('GET', `${SESSIONS}?status=PENDING,RUNNING`);
   assert.equal(status, 200, text);
   return body;
@@ -14,7 +14,7 @@ export async function openSessions(server: TestServer): Promise<Session[]> {
 
 /** Releases the sessions that are still running after a test, for example because the test failed. */
 export async function releaseAll(server: TestServer): Promise<void> {
-  const ends = (await openSessions(server)).map(({ id }) =>
+  const ends = (await listOpenSessions(server)).map(({ id }) =>
     server.api('POST', `${SESSIONS}/${id}`, { body: { status: 'REQUEST_RELEASE' } }),
   );
   await Promise.all(ends);
@@ -22,12 +22,12 @@ export async function releaseAll(server: TestServer): Promise<void> {
 
 /** Asserts that every open session is running and answers. Returns their ids. */
 export async function assertOpenSessionsRespond(server: TestServer): Promise<string[]> {
-  const open = await openSessions(server);
-  for (const { id, status } of open) {
+  const sessions = await listOpenSessions(server);
+  for (const { id, status } of sessions) {
     assert.equal(status, 'RUNNING', `session ${id}`);
     assert.ok(await isResponsive(await server.read(id)), `session ${id} does not answer`);
   }
-  return open.map(({ id }) => id);
+  return sessions.map(({ id }) => id);
 }
 
 export async function assertEnded(

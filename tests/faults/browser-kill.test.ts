@@ -46,9 +46,9 @@ for (const [name, keepAlive, victim] of FATAL_KILLS)
     assert.deepEqual({ code, reason }, { code: 4002, reason: 'session ended: crashed' });
     assert.ok((await withTimeLimit('the pending command to be answered', pendingCommand)).error);
     await assertEnded(server, session.id, 'ERROR', 'crashed');
-    const next = await server.createSession();
-    assert.ok(await isResponsive(next));
-    await server.waitUntilSettled([next.id]);
+    const nextSession = await server.createSession();
+    assert.ok(await isResponsive(nextSession));
+    await server.waitUntilSettled([nextSession.id]);
   });
 
 test('every pending command of many clients gets an error when their browser is killed', async () => {

@@ -5,9 +5,9 @@ import assert from 'node:assert/strict';
 import type { TestServer } from '../harness/server.ts';
 import { type Count, count } from './count.ts';
 
-const SAMPLE_EVERY_MS = 1_000;
+const SAMPLE_INTERVAL_MS = 1_000;
 /** The counts may differ for this long on a loaded machine. */
-const LAG_MS = 15_000;
+const LAG_MS_MAX = 15_000;
 /**
  * A difference counts only if it is seen in at least this many samples. Its duration alone proves nothing, because the
  * test and the server may have been suspended.
@@ -45,7 +45,7 @@ export class Census {
   }
 
   begin(): void {
-    this.#counting = this.#count();
+    this.#counting = this.#sampleRepeatedly();
   }
 
   async end(): Promise<void> {
@@ -72,11 +72,13 @@ export class Census {
     assert.ok(residentMib <= this.#options.growthMibMax, `the memory of the server grew by ${residentMib} MiB`);
   }
 
-  async #count(): Promise<void> {
+  async #sampleRepeatedly(): Promise<void> {
     while (!this.#isOver) {
       const beganMs = performance.now();
       await this.#sample(beganMs);
-      await new Promise(resolve => setTimeout(resolve, Math.max(0, SAMPLE_EVERY_MS - (performance.now() - beganMs))));
+      await new Promise(resolve =>
+        setTimeout(resolve, Math.max(0, SAMPLE_INTERVAL_MS - (performance.now() - beganMs))),
+      );
     }
   }
 
@@ -96,7 +98,7 @@ export class Census {
       this.#currentDisagreements.set(one, { ...entry, sampleCount });
       const lagMs = atMs - entry.atMs;
       this.#worstLagMs = Math.max(this.#worstLagMs, lagMs);
-      if (lagMs > LAG_MS && sampleCount >= DISAGREEMENT_SAMPLES_MIN) this.#lastingDisagreements.add(one);
+      if (lagMs > LAG_MS_MAX && sampleCount >= DISAGREEMENT_SAMPLES_MIN) this.#lastingDisagreements.add(one);
     }
   }
 
@@ -105,18 +107,18 @@ export class Census {
    * garbage, so the minimum shows what remains in use.
    */
   #growth(): { residentMib: number; heapMib: number } {
-    const warm = this.#samples.slice(Math.floor(this.#samples.length * WARM_UP_FRACTION));
-    const thirdLength = Math.ceil(warm.length / 3);
-    const [before, after] = [warm.slice(0, thirdLength), warm.slice(-thirdLength)];
+    const warmSamples = this.#samples.slice(Math.floor(this.#samples.length * WARM_UP_FRACTION));
+    const thirdLength = Math.ceil(warmSamples.length / 3);
+    const [before, after] = [warmSamples.slice(0, thirdLength), warmSamples.slice(-thirdLength)];
     const growthOf = (of: (sample: Sample) => number, typical: (values: readonly number[]) => number): number =>
       typical(after.map(of)) - typical(before.map(of));
     return { residentMib: growthOf(one => one.residentMib, median), heapMib: growthOf(one => one.heapMib, minOf) };
   }
 
   #trend(of: (sample: Sample) => number, typical: (values: readonly number[]) => number): string {
-    const part = Math.ceil(this.#samples.length / TREND_PARTS);
+    const partLength = Math.ceil(this.#samples.length / TREND_PARTS);
     const parts = Array.from({ length: TREND_PARTS }, (_, index) =>
-      this.#samples.slice(index * part, (index + 1) * part),
+      this.#samples.slice(index * partLength, (index + 1) * partLength),
     );
     return parts.flatMap(samples => (samples.length > 0 ? [typical(samples.map(of)).toFixed(0)] : [])).join(' ');
   }

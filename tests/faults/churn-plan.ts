@@ -19,7 +19,7 @@ export interface Cycle {
   readonly restart: boolean;
 }
 
-const KILL_WITHIN_MS = 300;
+const KILL_DELAY_MS_MAX = 300;
 
 export interface PlanOptions {
   readonly seed: number;
@@ -38,7 +38,7 @@ export function planOf({ seed, cycles, killEvery, restartEvery }: PlanOptions): 
     client: randomBelow(2) === 0 ? 'playwright' : 'raw',
     keepAlive: randomBelow(2) === 0,
     kill: randomBelow(killEvery) === 0 ? KILLS[randomBelow(KILLS.length)] : undefined,
-    killAfterMs: randomBelow(KILL_WITHIN_MS),
+    killAfterMs: randomBelow(KILL_DELAY_MS_MAX),
     restart: restartEvery !== undefined && number % restartEvery === restartEvery - 1,
   }));
 }

@@ -10,23 +10,23 @@ import { killIfRunning } from '../harness/kill-if-there.ts';
 import type { Pages } from '../harness/pages.ts';
 import type { CreatedSession, TestServer } from '../harness/server.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
-import { assertOpenSessionsRespond, openSessions, releaseAll } from './aftermath.ts';
+import { assertOpenSessionsRespond, listOpenSessions, releaseAll } from './aftermath.ts';
 import type { Census } from './census.ts';
 import { type Cycle, type Kill, type PlanOptions, planOf } from './churn-plan.ts';
 import { connectPlaywright, firstPage, isResponsive } from './clients.ts';
 import { boxProcessesOf, childrenOfServer } from './victims.ts';
 
 const CYCLES_AT_ONCE = 4;
-const CYCLE_MS = 180_000;
-const END_WITHIN_MS = 60_000;
+const CYCLE_TIMEOUT_MS = 180_000;
+const END_TIMEOUT_MS = 60_000;
 /** This limit is long, because recordings are encoded one after another. */
-const ENCODE_WITHIN_MS = 180_000;
-const EVALUATIONS = 20;
+const ENCODE_TIMEOUT_MS = 180_000;
+const EVALUATION_COUNT = 20;
 /**
  * The number of descriptors that may be open in addition to those at the beginning, for example for connections to the
  * database and requests in progress.
  */
-const DESCRIPTORS_SPARE = 16;
+const EXTRA_DESCRIPTORS_MAX = 16;
 const SESSIONS = '/v1/browsers/sessions';
 
 export interface ChurnOptions extends PlanOptions {
@@ -42,7 +42,7 @@ export type Tally = Readonly<Record<string, number>>;
 export async function churn(options: ChurnOptions): Promise<Tally> {
   const run = new Churn(options);
   const beganMs = performance.now();
-  const initialDescriptors = await descriptorCountOf(options.server);
+  const initialDescriptorCount = await descriptorCountOf(options.server);
   options.census?.begin();
   try {
     await run.all(planOf(options));
@@ -50,7 +50,7 @@ export async function churn(options: ChurnOptions): Promise<Tally> {
     await options.census?.end();
   }
   const seconds = Math.round((performance.now() - beganMs) / 1000);
-  await assertNothingLeft(options.server, initialDescriptors);
+  await assertNothingLeft(options.server, initialDescriptorCount);
   return { cycles: options.cycles, ...run.tally(), seconds };
 }
 
@@ -70,12 +70,12 @@ class Churn {
   }
 
   async all(plan: readonly Cycle[]): Promise<void> {
-    const left = [...plan];
+    const remainingCycles = [...plan];
     const work = async (): Promise<void> => {
-      for (let cycle = left.shift(); cycle; cycle = left.shift()) {
+      for (let cycle = remainingCycles.shift(); cycle; cycle = remainingCycles.shift()) {
         const what = `cycle ${cycle.number} (${JSON.stringify(cycle)})`;
-        await withTimeLimit(what, this.#cycle(cycle), CYCLE_MS).catch(error => {
-          left.length = 0;
+        await withTimeLimit(what, this.#runCycle(cycle), CYCLE_TIMEOUT_MS).catch(error => {
+          remainingCycles.length = 0;
           throw new Error(`seed ${this.#options.seed}, ${what} failed`, { cause: error });
         });
       }
@@ -85,7 +85,7 @@ class Churn {
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
   }
 
-  async #cycle(cycle: Cycle): Promise<void> {
+  async #runCycle(cycle: Cycle): Promise<void> {
     const killsBefore = await this.#waitUntilUp();
     const wasServerKilled = (): boolean => this.#kills > killsBefore;
     const session = await this.#create(cycle, wasServerKilled);
@@ -101,14 +101,14 @@ class Churn {
       await new Promise(resolve => setTimeout(resolve, cycle.killAfterMs));
       await this.#restart();
     };
-    const [driven, , restarted] = await Promise.allSettled([
+    const [driveOutcome, , restartOutcome] = await Promise.allSettled([
       this.#drive(cycle, session),
       killAfterDelay(),
       restartAfterDelay(),
     ]);
-    if (restarted.status === 'rejected') throw restarted.reason;
-    if (driven.status === 'rejected' && !actualKill && !wasServerKilled() && cycle.kill !== 'starting')
-      throw driven.reason;
+    if (restartOutcome.status === 'rejected') throw restartOutcome.reason;
+    if (driveOutcome.status === 'rejected' && !actualKill && !wasServerKilled() && cycle.kill !== 'starting')
+      throw driveOutcome.reason;
     await this.#up;
     await this.#end(cycle, session, actualKill, wasServerKilled);
   }
@@ -118,19 +118,23 @@ class Churn {
     const { server } = this.#options;
     const name = `${this.#options.seed}-${cycle.number}`;
     const body = { keepAlive: cycle.keepAlive, userMetadata: { churn: name } };
-    const creation = server.api<CreatedSession>('POST', SESSIONS, { body });
-    const killing = cycle.kill === 'starting' ? this.#killWhileStarting(name, creation) : Promise.resolve(false);
-    const [result, wasKilled] = await Promise.all([creation.catch(() => undefined), killing]);
-    if (result?.status === 201) return result.body;
-    assert.ok(wasKilled || wasServerKilled(), `a create failed without a kill: ${result?.status} ${result?.text}`);
+    const pendingCreate = server.api<CreatedSession>('POST', SESSIONS, { body });
+    const pendingKill =
+      cycle.kill === 'starting' ? this.#killWhileStarting(name, pendingCreate) : Promise.resolve(false);
+    const [createResponse, wasKilled] = await Promise.all([pendingCreate.catch(() => undefined), pendingKill]);
+    if (createResponse?.status === 201) return createResponse.body;
+    assert.ok(
+      wasKilled || wasServerKilled(),
+      `a create failed without a kill: ${createResponse?.status} ${createResponse?.text}`,
+    );
     const row = await this.#retryAfterKill(() => this.#find(name));
     this.#count(`create lost: ${row ? `${row.status} ${row.endReason ?? ''}`.trim() : 'no row'}`);
     return undefined;
   }
 
-  async #killWhileStarting(name: string, creation: Promise<unknown>): Promise<boolean> {
+  async #killWhileStarting(name: string, pendingCreate: Promise<unknown>): Promise<boolean> {
     let isSettled = false;
-    creation.then(
+    pendingCreate.then(
       () => (isSettled = true),
       () => (isSettled = true),
     );
@@ -182,7 +186,7 @@ class Churn {
       const page = firstPage(browser);
       await page.goto(url);
       assert.equal(await page.title(), 'Next');
-      for (let times = 0; times < EVALUATIONS; times++) await page.evaluate('document.title');
+      for (let times = 0; times < EVALUATION_COUNT; times++) await page.evaluate('document.title');
     } finally {
       await browser.close();
     }
@@ -202,7 +206,7 @@ class Churn {
     const fatal = actualKill !== undefined && actualKill !== 'renderer';
     if (!fatal) await this.#retryAfterKill(() => this.#assertResponsive(cycle, session));
     if (!fatal && cycle.keepAlive) await this.#retryAfterKill(() => this.#release(session));
-    const endedSession = await this.#retryAfterKill(() => server.waitUntilEnded(session.id, END_WITHIN_MS));
+    const endedSession = await this.#retryAfterKill(() => server.waitUntilEnded(session.id, END_TIMEOUT_MS));
     const end = `${endedSession.status} ${endedSession.endReason}`;
     const expectedEnds = new Set([
       ...(fatal ? ['ERROR crashed'] : []),
@@ -286,7 +290,7 @@ async function driveRaw(session: CreatedSession, url: string): Promise<void> {
       () => client.evaluate('document.title', page).catch(error => ignoreNavigationError(error)),
       title => title === 'Next',
     );
-    for (let times = 0; times < EVALUATIONS; times++) await client.evaluate('document.title', page);
+    for (let times = 0; times < EVALUATION_COUNT; times++) await client.evaluate('document.title', page);
   } finally {
     client.cut();
   }
@@ -297,18 +301,18 @@ function ignoreNavigationError(error: unknown): string {
   throw error;
 }
 
-async function assertNothingLeft(server: TestServer, initialDescriptors: number): Promise<void> {
+async function assertNothingLeft(server: TestServer, initialDescriptorCount: number): Promise<void> {
   // Create requests whose response was lost may have succeeded. Their sessions are still running, and are ended here.
   await assertOpenSessionsRespond(server);
   await releaseAll(server);
   await eventually(
     'only warm browsers to remain',
-    () => boxesOfSessions(server),
+    () => sessionBoxIdsOf(server),
     left => left.length === 0,
   );
   // A warm browser may be started at any time, so the list is read again at each check.
-  await server.waitUntilSettled(() => warmBoxes(server));
-  assert.deepEqual(await openSessions(server), []);
+  await server.waitUntilSettled(() => warmBoxIdsOf(server));
+  assert.deepEqual(await listOpenSessions(server), []);
   assert.equal(
     readFileSync('/proc/self/mountinfo', 'utf8').includes(server.dataDir),
     false,
@@ -323,20 +327,20 @@ async function assertNothingLeft(server: TestServer, initialDescriptors: number)
     'the children of the server to end, once the recordings of all these sessions are encoded',
     otherChildren,
     children => children.length === 0,
-    ENCODE_WITHIN_MS,
+    ENCODE_TIMEOUT_MS,
   );
   // An open socket in the network namespace of a box would keep the namespace alive.
   await eventually(
     'the server to have closed what it opened for sessions',
     () => descriptorCountOf(server),
-    count => count <= initialDescriptors + DESCRIPTORS_SPARE,
+    count => count <= initialDescriptorCount + EXTRA_DESCRIPTORS_MAX,
   );
 }
 
-const warmBoxes = (server: TestServer): string[] =>
+const warmBoxIdsOf = (server: TestServer): string[] =>
   boxesOf(server.dataDir).flatMap(({ id }) => (server.sessionOfBox.has(id) ? [] : [id]));
 
-const boxesOfSessions = (server: TestServer): string[] =>
+const sessionBoxIdsOf = (server: TestServer): string[] =>
   boxesOf(server.dataDir).flatMap(({ id }) => (server.sessionOfBox.has(id) ? [id] : []));
 
 /** The number of descriptors that the server has open. */

@@ -6,9 +6,9 @@ import type { CreatedSession } from '../harness/server.ts';
 import { withTimeLimit } from '../harness/until.ts';
 
 const FLOOD_AT_ONCE = 2_000;
-const CONNECT_MS = 60_000;
+const CONNECT_TIMEOUT_MS = 60_000;
 /** Maximum time from the first message to the end of the connection. It equals the time limit of a test. */
-const ENDED_WITHIN_MS = 480_000;
+const END_TIMEOUT_MS = 480_000;
 
 export interface BusyClient {
   /** Resolves when the connection has closed. */
@@ -16,13 +16,13 @@ export interface BusyClient {
 }
 
 export const connectPlaywright = (session: Pick<CreatedSession, 'connectUrl'>): Promise<Browser> =>
-  chromium.connectOverCDP(session.connectUrl, { timeout: CONNECT_MS });
+  chromium.connectOverCDP(session.connectUrl, { timeout: CONNECT_TIMEOUT_MS });
 
 export const connectPuppeteer = (session: Pick<CreatedSession, 'connectUrl'>): Promise<PuppeteerBrowser> =>
   withTimeLimit(
     'Puppeteer to connect',
     puppeteer.connect({ browserWSEndpoint: session.connectUrl, defaultViewport: null }),
-    CONNECT_MS,
+    CONNECT_TIMEOUT_MS,
   );
 
 export function firstPage(browser: Browser): Page {
@@ -87,14 +87,14 @@ export async function startFloodingClient(session: CreatedSession): Promise<Busy
     }
   };
   sendBatches().catch(() => {});
-  return { ended: client.waitForClose(ENDED_WITHIN_MS), responseCount: () => responseCount };
+  return { ended: client.waitForClose(END_TIMEOUT_MS), responseCount: () => responseCount };
 }
 
 /** A client that is attached and idle. */
 export async function startIdleClient(session: CreatedSession): Promise<BusyClient> {
   const client = await CdpClient.connect(session.connectUrl);
   await client.send('Browser.getVersion');
-  return { ended: client.waitForClose(ENDED_WITHIN_MS) };
+  return { ended: client.waitForClose(END_TIMEOUT_MS) };
 }
 
 export function contextOf(browser: Browser) {

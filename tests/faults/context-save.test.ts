@@ -7,8 +7,8 @@ import { after, test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { Context } from '../../contract/contexts.ts';
 import {
-  contextEventsOf,
   createContext,
+  listContextEvents,
   persistentBody,
   readContext,
   waitForContextEvent,
@@ -32,7 +32,7 @@ async function createMarkedSession(id: string, mark: string): Promise<string> {
   return session.id;
 }
 
-const objectsOf = (context: string): string[] =>
+const objectPathsOf = (context: string): string[] =>
   filesUnder(join(server.dataDir, 'artifacts/objects')).filter(path => path.includes(`/${context}/`));
 
 const listStagingFolder = (): string[] => {
@@ -55,10 +55,10 @@ test('if the server is killed during a save, the save is completed after the res
     // If the server was killed before the release was stored, the session continues and the caller repeats the release.
     if ((await server.read(session)).status === 'RUNNING') await server.release(session);
     await waitForVersion(server, id, round + 1);
-    const eventTypes = (await contextEventsOf(server, session)).map(({ type }) => type);
+    const eventTypes = (await listContextEvents(server, session)).map(({ type }) => type);
     assert.match(eventTypes.at(-1) ?? '', /^context\.saved(_partially)?$/);
-    const next = await server.createSession({ contextId: id });
-    await runOnPage(next.connectUrl, async page => {
+    const nextSession = await server.createSession({ contextId: id });
+    await runOnPage(nextSession.connectUrl, async page => {
       const foundCookie = (await findMarks(page, plain)).persistentCookie;
       // If the server was killed before the end of the session had begun, only the copy made during the session can be
       // saved. This copy has the cookies of the current round if enough time had passed since they were set. Otherwise
@@ -107,11 +107,11 @@ test('while the object store is down, a create waits for the save of an expired 
     await s3Server.advance(60_000);
     return (await readContext(s3Server, id)).version === 1;
   });
-  const next = await s3Server.createSession({ contextId: id });
-  await runOnPage(next.connectUrl, async page => {
+  const nextSession = await s3Server.createSession({ contextId: id });
+  await runOnPage(nextSession.connectUrl, async page => {
     assert.deepEqual(await findMarks(page, plain), marksWithoutWorker('held-up'));
   });
-  await s3Server.waitUntilEnded(next.id);
+  await s3Server.waitUntilEnded(nextSession.id);
 });
 
 test('damaged bytes of the newest version are detected, and the previous version is used', async () => {
@@ -121,16 +121,16 @@ test('damaged bytes of the newest version are detected, and the previous version
     await waitForVersion(server, id, index + 1);
   }
   const newestSessionId = (await readContext(server, id)).lastSessionId ?? '';
-  const archive = objectsOf(id).find(path => path.endsWith(`/${newestSessionId}`));
-  assert.ok(archive, objectsOf(id).join('\n'));
-  const bytes = readFileSync(archive);
+  const archivePath = objectPathsOf(id).find(path => path.endsWith(`/${newestSessionId}`));
+  assert.ok(archivePath, objectPathsOf(id).join('\n'));
+  const bytes = readFileSync(archivePath);
   bytes.writeUInt8(bytes.readUInt8(1000) ^ 1, 1000);
-  writeFileSync(archive, bytes);
+  writeFileSync(archivePath, bytes);
   const session = await server.createSession({ contextId: id });
   await runOnPage(session.connectUrl, async page => {
     assert.deepEqual(await findMarks(page, plain), marksWithoutWorker('old'));
   });
-  const contextEvents = (await contextEventsOf(server, session.id)).map(({ type, detail }) => [type, detail.version]);
+  const contextEvents = (await listContextEvents(server, session.id)).map(({ type, detail }) => [type, detail.version]);
   assert.deepEqual(contextEvents, [
     ['context.version_skipped', 2],
     ['context.restored', 1],
@@ -151,8 +151,8 @@ test('a profile that is too large is not saved, and the earlier version is kept'
   const failedEvent = await waitForContextEvent(server, session, 'context.save_failed');
   assert.match(String(failedEvent.detail.reason), /more than 1073741824 bytes/);
   assert.equal((await readContext(server, id)).version, 1);
-  const next = await server.createSession({ contextId: id });
-  await runOnPage(next.connectUrl, async page => {
+  const nextSession = await server.createSession({ contextId: id });
+  await runOnPage(nextSession.connectUrl, async page => {
     assert.deepEqual(await findMarks(page, plain), marksWithoutWorker('good'));
   });
   await eventually('staging to be empty', listStagingFolder, left => left.length === 0);
@@ -162,7 +162,7 @@ test('contexts are stored encrypted, and their bytes are deleted with them', asy
   const { id } = await createContext(server);
   await server.release(await createMarkedSession(id, 'a-mark-that-is-nowhere-else'));
   await waitForVersion(server, id, 1);
-  const objectPaths = objectsOf(id);
+  const objectPaths = objectPathsOf(id);
   assert.equal(objectPaths.length, 2, 'an archive and cookies');
   const objectContents = objectPaths.map(path => [path, readFileSync(path)] as const);
   for (const [path, bytes] of objectContents) assert.ok(!bytes.includes('a-mark-that-is-nowhere-else'), path);
@@ -170,12 +170,12 @@ test('contexts are stored encrypted, and their bytes are deleted with them', asy
   assert.equal((await server.api('DELETE', `/v1/browsers/contexts/${id}`)).status, 204);
   await eventually(
     'the objects to be gone',
-    () => objectsOf(id),
+    () => objectPathsOf(id),
     left => left.length === 0,
   );
   await server.release(runningSessionId);
   await eventually('staging to be empty', listStagingFolder, left => left.length === 0);
-  assert.deepEqual(objectsOf(id), [], 'the save of a session of the deleted context was discarded');
+  assert.deepEqual(objectPathsOf(id), [], 'the save of a session of the deleted context was discarded');
   for (const [path, bytes] of objectContents) {
     mkdirSync(join(path, '..'), { recursive: true });
     writeFileSync(path, bytes);

@@ -24,21 +24,22 @@ export interface Count {
  * started or ended.
  */
 export async function count(server: TestServer, warmMax: number): Promise<Count> {
-  const [rows, metrics] = await Promise.all([
+  const [sessionsResponse, metricsResponse] = await Promise.all([
     server.api<Session[]>('GET', '/v1/browsers/sessions?status=PENDING,RUNNING'),
     server.fetchFromOperator('/metrics'),
   ]);
-  assert.equal(rows.status, 200, rows.text);
-  const boxes = boxesOf(server.dataDir).map(({ id }) => id);
+  assert.equal(sessionsResponse.status, 200, sessionsResponse.text);
+  const boxIds = boxesOf(server.dataDir).map(({ id }) => id);
   // A box that is being created or removed has a folder but no process.
-  const boxCount = new Set([...boxes, ...readdirSync(join(server.dataDir, 'sessions'))]).size;
+  const boxCount = new Set([...boxIds, ...readdirSync(join(server.dataDir, 'sessions'))]).size;
   const sessionOfBox = server.sessionOfBox;
-  const openIds = new Set(rows.body.map(({ id }) => id));
-  const runningIds = new Set(rows.body.flatMap(({ id, status }) => (status === 'RUNNING' ? [id] : [])));
-  const sessionsWithBox = new Set(boxes.flatMap(box => sessionOfBox.get(box) ?? []));
-  const warmCount = boxes.filter(box => !sessionOfBox.has(box)).length;
-  const metric = (name: string): number => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(metrics.text)?.[1]);
-  const takenSlots = metric('berth_boxes');
+  const openIds = new Set(sessionsResponse.body.map(({ id }) => id));
+  const runningIds = new Set(sessionsResponse.body.flatMap(({ id, status }) => (status === 'RUNNING' ? [id] : [])));
+  const sessionsWithBox = new Set(boxIds.flatMap(box => sessionOfBox.get(box) ?? []));
+  const warmCount = boxIds.filter(box => !sessionOfBox.has(box)).length;
+  const metricValueOf = (name: string): number =>
+    Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(metricsResponse.text)?.[1]);
+  const takenSlots = metricValueOf('berth_boxes');
   return {
     disagreements: [
       ...[...runningIds].filter(id => !sessionsWithBox.has(id)).map(id => `row ${id} runs without a browser`),
@@ -50,19 +51,19 @@ export async function count(server: TestServer, warmMax: number): Promise<Count>
     running: runningIds.size,
     warmCount,
     takenSlots,
-    residentMib: residentBytes(server.pid) / MIB,
-    heapMib: metric('nodejs_heap_size_used_bytes') / MIB,
+    residentMib: residentBytesOf(server.pid) / MIB,
+    heapMib: metricValueOf('nodejs_heap_size_used_bytes') / MIB,
   };
 }
 
 /** Waits until the counts agree on this number of running sessions and warm browsers. */
-export async function assertAgrees(server: TestServer, running: number, warmCount: number): Promise<void> {
+export async function assertAgrees(server: TestServer, runningCount: number, warmCount: number): Promise<void> {
   await eventually(
-    `counts that agree, with ${running} running sessions and ${warmCount} warm browsers`,
+    `counts that agree, with ${runningCount} running sessions and ${warmCount} warm browsers`,
     () => count(server, warmCount),
-    seen => seen.disagreements.length === 0 && seen.warmCount === warmCount && seen.running === running,
+    seen => seen.disagreements.length === 0 && seen.warmCount === warmCount && seen.running === runningCount,
   );
 }
 
-const residentBytes = (pid: number): number =>
+const residentBytesOf = (pid: number): number =>
   1024 * Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);

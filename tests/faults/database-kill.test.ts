@@ -15,7 +15,7 @@ import { assertEnded, assertOpenSessionsRespond, releaseAll } from './aftermath.
 import { connectPlaywright, firstPage, isResponsive, startFloodingClient } from './clients.ts';
 import { boxProcessesOf, isGone, kill, postgresOf } from './victims.ts';
 
-const RECOVERED_WITHIN_MS = 120_000;
+const RECOVERY_TIMEOUT_MS = 120_000;
 
 const pages = await openPages();
 const server = await startServer({ pages, env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_SLOTS: '8' } });
@@ -29,7 +29,7 @@ const waitForReadiness = (ready: boolean) =>
     `the server to be ${ready ? 'ready' : 'not ready'}`,
     () => server.fetchFromOperator('/readyz').then(({ status }) => status),
     status => status === (ready ? 200 : 503),
-    RECOVERED_WITHIN_MS,
+    RECOVERY_TIMEOUT_MS,
   );
 
 function runningPostgres() {
@@ -72,15 +72,15 @@ const waitUntilSessionsRespond = async (): Promise<readonly string[]> => {
  */
 async function withoutDatabase(work: () => Promise<void>): Promise<void> {
   const { postmaster } = runningPostgres();
-  const version = join(server.dataDir, 'pg/PG_VERSION');
-  chmodSync(version, 0o000);
+  const versionFile = join(server.dataDir, 'pg/PG_VERSION');
+  chmodSync(versionFile, 0o000);
   kill(postmaster);
   try {
     await waitForReadiness(false);
     await work();
     await waitForReadiness(false);
   } finally {
-    chmodSync(version, 0o600);
+    chmodSync(versionFile, 0o600);
   }
   await waitForReadiness(true);
 }
@@ -124,7 +124,7 @@ test('reads succeed or fail with 5xx when a PostgreSQL backend is killed under l
   const flood = await startFloodingClient(session);
   const readAbort = new AbortController();
   const statuses = new Set<number>();
-  const reads = (async () => {
+  const readLoop = (async () => {
     while (!readAbort.signal.aborted)
       statuses.add((await server.api('GET', `/v1/browsers/sessions/${session.id}`)).status);
   })();
@@ -137,7 +137,7 @@ test('reads succeed or fail with 5xx when a PostgreSQL backend is killed under l
     return found?.checkpointer !== undefined && found.checkpointer !== checkpointer && found.backends.length > 0;
   });
   readAbort.abort();
-  await reads;
+  await readLoop;
   assert.equal(runningPostgres().postmaster, postmaster, 'PostgreSQL restarts its processes by itself');
   await waitForReadiness(true);
   assert.ok(

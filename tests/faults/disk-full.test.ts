@@ -23,7 +23,7 @@ import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { listEvents } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
-import { assertOpenSessionsRespond, openSessions, releaseAll } from './aftermath.ts';
+import { assertOpenSessionsRespond, listOpenSessions, releaseAll } from './aftermath.ts';
 import { connectPlaywright, firstPage, isResponsive } from './clients.ts';
 
 const MIB = 1024 ** 2;
@@ -34,7 +34,7 @@ const NEARLY_FULL_BYTES = 60 * MIB;
 /** A number of free inodes that is too low for the files of a new session. */
 const FEW_INODES = 2_000;
 
-const REFILL_MS = 5;
+const REFILL_INTERVAL_MS = 5;
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-disk-'));
 run('mount', '-t', 'tmpfs', '-o', `size=${DISK_BYTES},mode=755`, 'berth-test', folder);
@@ -43,7 +43,7 @@ mkdirSync(dataDir, { mode: 0o700 });
 const ballast = openSync(join(folder, 'ballast'), 'w');
 
 const FILE = Buffer.alloc(300_000, 'whole');
-const attachment = (name: string) => ({
+const attachmentHeaders = (name: string) => ({
   'content-type': 'application/octet-stream',
   'content-disposition': `attachment; filename=${name}`,
 });
@@ -52,13 +52,13 @@ const diskSizedBody = (): Readable =>
 const pages = await openPages({
   '/files':
     '<!doctype html><title>Files</title><a id=whole href=/whole>whole</a><a id=huge href=/huge>huge</a><a id=endless href=/endless>endless</a>',
-  '/whole': (_, response) => void response.writeHead(200, attachment('whole.bin')).end(FILE),
+  '/whole': (_, response) => void response.writeHead(200, attachmentHeaders('whole.bin')).end(FILE),
   '/huge': (_, response) => {
-    response.writeHead(200, { ...attachment('huge.bin'), 'content-length': String(DISK_BYTES) });
+    response.writeHead(200, { ...attachmentHeaders('huge.bin'), 'content-length': String(DISK_BYTES) });
     pipeline(diskSizedBody(), response, () => {});
   },
   '/endless': (_, response) => {
-    response.writeHead(200, attachment('endless.bin'));
+    response.writeHead(200, attachmentHeaders('endless.bin'));
     pipeline(diskSizedBody(), response, () => {});
   },
 });
@@ -92,7 +92,7 @@ function run(command: string, ...args: readonly string[]): void {
  */
 const isReleaseConflict = (error: unknown): boolean => /^Error: release: 409/.test(String(error));
 
-const freeBytes = (): number => {
+const readFreeBytes = (): number => {
   const { bavail, bsize } = statfsSync(folder);
   return bavail * bsize;
 };
@@ -107,8 +107,8 @@ function fillUntilFree(bytes: number): void {
   const part = Buffer.alloc(MIB, 1);
   let { size } = fstatSync(ballast);
   try {
-    while (freeBytes() > bytes)
-      size += writeSync(ballast, part, 0, Math.min(MIB, Math.max(1, freeBytes() - bytes)), size);
+    while (readFreeBytes() > bytes)
+      size += writeSync(ballast, part, 0, Math.min(MIB, Math.max(1, readFreeBytes() - bytes)), size);
   } catch (error) {
     // The server writes at the same time, so the disk may already be full.
     if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error;
@@ -129,7 +129,7 @@ test('creates are refused with a capacity error when disk space is low, and runn
   assert.equal(headers['x-should-retry'], 'true');
   assert.ok(Number(headers['retry-after']) > 0);
   assert.deepEqual(
-    (await openSessions(server)).map(({ id }) => id),
+    (await listOpenSessions(server)).map(({ id }) => id),
     [session.id],
     'the refused create left no open session',
   );
@@ -138,10 +138,10 @@ test('creates are refused with a capacity error when disk space is low, and runn
   assert.equal(await page.title(), 'Next');
   await browser.close();
   leaveFree(DISK_BYTES);
-  const next = await server.createSession({ keepAlive: true });
-  assert.ok(await isResponsive(next));
+  const nextSession = await server.createSession({ keepAlive: true });
+  assert.ok(await isResponsive(nextSession));
   await server.release(session.id);
-  await server.waitUntilSettled([next.id]);
+  await server.waitUntilSettled([nextSession.id]);
 });
 
 test('creates are refused when the disk has few inodes left, and are accepted again afterwards', async () => {
@@ -234,7 +234,7 @@ test('a start without any disk space fails with the reason, and a later start ke
   await server.kill();
   leaveFree(0);
   // The running browser and database free some space from time to time.
-  const fillTimer = setInterval(() => fillUntilFree(0), REFILL_MS);
+  const fillTimer = setInterval(() => fillUntilFree(0), REFILL_INTERVAL_MS);
   // The log of PostgreSQL is also on the full disk, so the text `No space left` may be truncated in it.
   await assert.rejects(server.start(), /No space left|ENOSPC/).finally(() => clearInterval(fillTimer));
   leaveFree(DISK_BYTES);

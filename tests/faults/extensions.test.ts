@@ -14,7 +14,7 @@ import { filesUnder } from '../harness/files-under.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 import { uploadRequest } from '../harness/upload.ts';
-import { openSessions } from './aftermath.ts';
+import { listOpenSessions } from './aftermath.ts';
 
 const EXTENSIONS = '/v1/browsers/extensions';
 const SESSIONS = '/v1/browsers/sessions';
@@ -32,7 +32,7 @@ const extensionWithLargeFile = (name: string): Buffer =>
 const filesIn = (folder: string): string[] => filesUnder(join(server.dataDir, folder)).map(path => basename(path));
 
 /** The stored files of extensions, by checksum. */
-const storedChecksums = (): string[] =>
+const listStoredChecksums = (): string[] =>
   filesIn('artifacts')
     .filter(name => /^[0-9a-f]{64}$/.test(name))
     .sort();
@@ -53,10 +53,10 @@ async function beginUpload(bytes: Buffer, count: number): Promise<void> {
 }
 
 async function uploadExtension(bytes: Buffer): Promise<Extension> {
-  const result = await server.api<Extension>('POST', EXTENSIONS, await uploadRequest('extension.zip', bytes));
-  assert.equal(result.status, 200, result.text);
-  assert.equal(result.body.checksum, sha256(bytes));
-  return result.body;
+  const uploadResponse = await server.api<Extension>('POST', EXTENSIONS, await uploadRequest('extension.zip', bytes));
+  assert.equal(uploadResponse.status, 200, uploadResponse.text);
+  assert.equal(uploadResponse.body.checksum, sha256(bytes));
+  return uploadResponse.body;
 }
 
 async function readLoadedExtensions({
@@ -75,10 +75,10 @@ test('no file is stored if the server is killed during an upload, and the same u
   await beginUpload(bytes, 300_000);
   await eventually('the upload to begin', () => filesIn('incoming').length > 0);
   await server.restart();
-  assert.deepEqual([filesIn('incoming'), filesIn('unpacking'), storedChecksums()], [[], [], []]);
+  assert.deepEqual([filesIn('incoming'), filesIn('unpacking'), listStoredChecksums()], [[], [], []]);
   const { id, name } = await uploadExtension(bytes);
   assert.equal(name, 'half');
-  assert.deepEqual(storedChecksums(), [sha256(bytes)]);
+  assert.deepEqual(listStoredChecksums(), [sha256(bytes)]);
   const session = await server.createSession({ extensionIds: [id] });
   assert.deepEqual(await readLoadedExtensions(session), ['half']);
   await server.release(session.id);
@@ -87,30 +87,30 @@ test('no file is stored if the server is killed during an upload, and the same u
 test('at most one file is stored if the server is killed after the last byte of an upload, and the next upload uses this file', async () => {
   for (const waitMs of [0, 30]) {
     const bytes = extensionWithLargeFile(`whole${waitMs}`);
-    const checksumsBefore = storedChecksums();
+    const checksumsBefore = listStoredChecksums();
     await beginUpload(bytes, Number.POSITIVE_INFINITY);
     await eventually(
       'the upload to begin',
-      () => filesIn('incoming').length > 0 || storedChecksums().length > checksumsBefore.length,
+      () => filesIn('incoming').length > 0 || listStoredChecksums().length > checksumsBefore.length,
     );
     await new Promise(resolve => setTimeout(resolve, waitMs));
     await server.restart();
     assert.deepEqual([filesIn('incoming'), filesIn('unpacking')], [[], []]);
     const checksumsAfter = [...checksumsBefore, sha256(bytes)].sort();
     assert.ok(
-      [String(checksumsBefore), String(checksumsAfter)].includes(String(storedChecksums())),
+      [String(checksumsBefore), String(checksumsAfter)].includes(String(listStoredChecksums())),
       `after ${waitMs} ms`,
     );
     const { id } = await uploadExtension(bytes);
-    assert.deepEqual(storedChecksums(), checksumsAfter);
+    assert.deepEqual(listStoredChecksums(), checksumsAfter);
     assert.equal((await server.api('DELETE', `${EXTENSIONS}/${id}`)).status, 204);
   }
 });
 
 /** The folders of unpacked extensions in all boxes. */
-const unpackedFolders = (): string[] => {
-  const boxes = join(server.dataDir, 'sessions');
-  return namesIn(boxes).flatMap(box => namesIn(join(boxes, box, 'box/extensions')));
+const listUnpackedFolders = (): string[] => {
+  const boxesFolder = join(server.dataDir, 'sessions');
+  return namesIn(boxesFolder).flatMap(box => namesIn(join(boxesFolder, box, 'box/extensions')));
 };
 
 /** The names in the folder. Empty if the folder was just removed. */
@@ -142,27 +142,27 @@ for (const [when, make, waitMs] of [
     ];
     const body = { keepAlive: true, extensionIds };
     const headers = { 'idempotency-key': randomUUID() };
-    const result = server.api<Session>('POST', SESSIONS, { body, headers }).catch(() => undefined);
-    await until('extensions to be unpacked', () => (unpackedFolders().length > 0 ? true : undefined));
+    const pendingCreate = server.api<Session>('POST', SESSIONS, { body, headers }).catch(() => undefined);
+    await until('extensions to be unpacked', () => (listUnpackedFolders().length > 0 ? true : undefined));
     await new Promise(resolve => setTimeout(resolve, waitMs));
     await server.kill();
     const isPartlyUnpacked = filesIn('sessions').filter(name => /^\d+$/.test(name)).length < FILE_COUNT;
     await server.start();
-    const firstResponse = await result;
-    const open = await openSessions(server);
-    assert.ok(open.length <= 1);
+    const firstResponse = await pendingCreate;
+    const openRows = await listOpenSessions(server);
+    assert.ok(openRows.length <= 1);
     const repeatedResponse = await server.api<Session>('POST', SESSIONS, { body, headers });
     assert.equal(repeatedResponse.status, 201, repeatedResponse.text);
     const { id, status, endReason } = await server.read(repeatedResponse.body.id);
     if (firstResponse?.status === 201) assert.deepEqual([firstResponse.body.id, status], [id, 'RUNNING']);
-    if (open[0]) assert.equal(open[0].id, id);
+    if (openRows[0]) assert.equal(openRows[0].id, id);
     if (make === extensionWithManyFiles && isPartlyUnpacked) assert.equal(status, 'ERROR', 'unpacking was cut off');
     if (status === 'RUNNING') {
       assert.deepEqual(await readLoadedExtensions(repeatedResponse.body), ['one', 'two']);
       await server.release(id);
     } else assert.deepEqual([status, endReason], ['ERROR', 'service_restart']);
     await server.waitUntilSettled();
-    assert.deepEqual(unpackedFolders(), []);
+    assert.deepEqual(listUnpackedFolders(), []);
   });
 
 /** Polls frequently, because the awaited state does not last long. */

@@ -16,28 +16,28 @@ import { startServer, type TestServer } from '../harness/server.ts';
 import { listEvents } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
 import { uploadRequest } from '../harness/upload.ts';
-import { completeDownloads } from '../harness/whole-downloads.ts';
+import { listCompleteDownloads } from '../harness/whole-downloads.ts';
 import { releaseAll } from './aftermath.ts';
 
 const DAY_MS = 24 * 3600_000;
 /** Long enough for retries, which use exponential backoff of at most a minute. */
-const STORED_WITHIN_MS = 180_000;
-const BYTES = randomBytes(600_000);
+const STORE_TIMEOUT_MS = 180_000;
+const FILE_CONTENT = randomBytes(600_000);
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 const openResponses: ServerResponse[] = [];
 
 const pages = await openPages({
   '/files': '<!doctype html><title>Files</title><a id=whole href=/whole>whole</a><a id=gated href=/gated>gated</a>',
-  '/whole': (_, response) => void response.writeHead(200, attachment('whole.bin')).end(BYTES),
+  '/whole': (_, response) => void response.writeHead(200, attachmentHeaders('whole.bin')).end(FILE_CONTENT),
   '/gated': (_, response) => {
-    response.writeHead(200, { ...attachment('gated.bin'), 'content-length': String(BYTES.length) });
-    response.write(BYTES.subarray(0, 200_000));
+    response.writeHead(200, { ...attachmentHeaders('gated.bin'), 'content-length': String(FILE_CONTENT.length) });
+    response.write(FILE_CONTENT.subarray(0, 200_000));
     openResponses.push(response);
   },
 });
 const server = await startServer({ pages, clock: 'test', env: { BERTH_ADOPT_GRACE: '600' } });
 
-function attachment(name: string): Record<string, string> {
+function attachmentHeaders(name: string): Record<string, string> {
   return { 'content-type': 'application/octet-stream', 'content-disposition': `attachment; filename=${name}` };
 }
 
@@ -58,7 +58,7 @@ const clickLinks = async (url: string, ...links: readonly string[]): Promise<voi
   await browser.close();
 };
 /** The complete files in the browser's own download folder. */
-const wholeFilesIn = (session: string): string[] => completeDownloads(downloadFolderOf(session));
+const wholeFilesIn = (session: string): string[] => listCompleteDownloads(downloadFolderOf(session));
 const downloadFolderOf = (session: string): string =>
   join(server.dataDir, 'sessions', server.boxOf(session) ?? session, 'box/downloads');
 const fetchDigest = async (download: Download | undefined): Promise<string> =>
@@ -90,7 +90,7 @@ describe('a server that is killed', () => {
     await browser.close();
     const downloads = await waitForDownloads(server, session.id, 2);
     assert.deepEqual(downloads.map(({ filename }) => filename).sort(), ['download', 'whole.bin']);
-    assert.equal(await fetchDigest(downloads.find(({ filename }) => filename === 'whole.bin')), sha256(BYTES));
+    assert.equal(await fetchDigest(downloads.find(({ filename }) => filename === 'whole.bin')), sha256(FILE_CONTENT));
     const namelessDownload = downloads.find(({ filename }) => filename === 'download');
     assert.equal(await fetchDigest(namelessDownload), sha256(Buffer.from('made meanwhile')));
     openResponses.pop()?.end();
@@ -113,7 +113,7 @@ describe('a server that is killed', () => {
       await new Promise(resolve => setTimeout(resolve, waitMs));
       await server.restart();
       const downloads = await waitForDownloads(server, session.id, round + 1);
-      for (const download of downloads) assert.equal(await fetchDigest(download), sha256(BYTES));
+      for (const download of downloads) assert.equal(await fetchDigest(download), sha256(FILE_CONTENT));
     }
     await server.release(session.id);
     assert.equal((await waitForDownloads(server, session.id, 3)).length, 3);
@@ -134,7 +134,7 @@ describe('a server that is killed', () => {
     for (const guid of [completedGuid, partialGuid])
       for (const [path, bytes] of [
         [pathOf(guid), Buffer.alloc(0)] as const,
-        [`${pathOf(guid)}.crdownload`, BYTES] as const,
+        [`${pathOf(guid)}.crdownload`, FILE_CONTENT] as const,
       ]) {
         writeFileSync(path, bytes);
         chownSync(path, uid, gid);
@@ -147,7 +147,7 @@ describe('a server that is killed', () => {
     const newDownloads = (await waitForDownloads(server, session.id, 2)).filter(({ id }) => id !== first?.id);
     assert.deepEqual(
       newDownloads.map(({ checksum }) => checksum),
-      [sha256(BYTES)],
+      [sha256(FILE_CONTENT)],
     );
     await server.release(session.id);
     await eventually(
@@ -181,7 +181,7 @@ describe('a server that is killed', () => {
 
   it('a killed server stores no part of an upload that was interrupted', async () => {
     const session = await server.createSession({ keepAlive: true });
-    const { body, headers = {} } = await uploadRequest('cv.pdf', BYTES);
+    const { body, headers = {} } = await uploadRequest('cv.pdf', FILE_CONTENT);
     assert.ok(Buffer.isBuffer(body));
     const { hostname, port } = new URL(server.url);
     const socket = connect(Number(port), hostname);
@@ -198,8 +198,8 @@ describe('a server that is killed', () => {
     assert.deepEqual(filesUnder(incomingFolder), []);
     assert.deepEqual((await server.read(session.id)).uploads, []);
     const path = `/v1/browsers/sessions/${session.id}/uploads`;
-    const secondResponse = await server.api<UploadResponse>('POST', path, await uploadRequest('cv.pdf', BYTES));
-    assert.equal(secondResponse.body.checksum, sha256(BYTES));
+    const secondResponse = await server.api<UploadResponse>('POST', path, await uploadRequest('cv.pdf', FILE_CONTENT));
+    assert.equal(secondResponse.body.checksum, sha256(FILE_CONTENT));
     await server.release(session.id);
   });
 
@@ -221,8 +221,8 @@ describe('a server that is killed', () => {
     await server.advance(2 * 3600_000);
     await server.kill();
     await server.start();
-    const remainingObjects = () => listObjects().filter(name => sessions.some(id => name.includes(id)));
-    await eventually('the files of the sessions to be deleted', remainingObjects, isEmpty);
+    const listRemainingObjects = () => listObjects().filter(name => sessions.some(id => name.includes(id)));
+    await eventually('the files of the sessions to be deleted', listRemainingObjects, isEmpty);
     for (const id of sessions) assert.equal((await server.read(id)).status, 'COMPLETED');
     for (const id of sessions) assert.deepEqual(await waitForDownloads(server, id, 0), []);
     await server.advance(60 * DAY_MS);
@@ -244,19 +244,19 @@ describe('an object store that is down for a while', () => {
     await clickLinks(session.connectUrl, '#whole');
     const [waitingDownload] = await waitForDownloads(s3Server, session.id, 1);
     assert.ok(waitingDownload?.downloadUrl.startsWith(s3Server.url), 'the file is only on the server');
-    assert.equal(await fetchDigest(waitingDownload), sha256(BYTES));
+    assert.equal(await fetchDigest(waitingDownload), sha256(FILE_CONTENT));
     await s3Server.release(session.id);
     await s3Server.restart();
-    assert.equal(await fetchDigest((await waitForDownloads(s3Server, session.id, 1))[0]), sha256(BYTES));
+    assert.equal(await fetchDigest((await waitForDownloads(s3Server, session.id, 1))[0]), sha256(FILE_CONTENT));
     await store.up();
     const storedDownload = await eventually(
       'the file to be stored',
       async () => (await waitForDownloads(s3Server, session.id, 1))[0],
       download => download?.downloadUrl.startsWith(store.endpoint) ?? false,
-      STORED_WITHIN_MS,
+      STORE_TIMEOUT_MS,
     );
-    assert.equal(await fetchDigest(storedDownload), sha256(BYTES));
-    assert.equal(await fetchDigest(waitingDownload), sha256(BYTES), 'the earlier link works too');
+    assert.equal(await fetchDigest(storedDownload), sha256(FILE_CONTENT));
+    assert.equal(await fetchDigest(waitingDownload), sha256(FILE_CONTENT), 'the earlier link works too');
     await eventually('the outbox to be empty', () => readdirSync(join(s3Server.dataDir, 'staging/outbox')), isEmpty);
     assert.equal((await s3Server.api('DELETE', `/v1/browsers/downloads/${storedDownload?.id}`)).status, 204);
     assert.equal((await fetch(String(storedDownload?.downloadUrl))).status, 404);

@@ -11,7 +11,7 @@ import type { Session } from '../../contract/sessions.ts';
 import { CdpClient, expectUpgradeRefusal } from '../harness/cdp.ts';
 import { createContext, persistentBody } from '../harness/contexts.ts';
 import { addressAt } from '../harness/fleet.ts';
-import { sessionLeftovers } from '../harness/leftovers.ts';
+import { findSessionLeftovers } from '../harness/leftovers.ts';
 import { createOwnerToken, liftLimits } from '../harness/limits.ts';
 import { openPages } from '../harness/pages.ts';
 import { listReplays, waitForPlaylist } from '../harness/recordings.ts';
@@ -22,17 +22,17 @@ import { isResponsive } from './clients.ts';
 import { Traffic } from './traffic.ts';
 
 const isStandard = process.env.BERTH_TEST_FAULTS === 'standard';
-const LEASE_S = isStandard ? 12 : 8;
+const LEASE_SECONDS = isStandard ? 12 : 8;
 /**
  * With a lease of 12 seconds, the contract promises that a session of a lost host ends within 15 seconds. A busy
  * machine takes longer.
  */
-const LOST_WITHIN_MS = 120_000;
+const LOSS_TIMEOUT_MS = 120_000;
 /**
  * How long the store is unavailable. This is longer than a segment of a recording, and longer than the time after which
  * a host counts as lost.
  */
-const OUTAGE_MS = isStandard ? 60_000 : (LEASE_S + 1) * 1000;
+const OUTAGE_MS = isStandard ? 60_000 : (LEASE_SECONDS + 1) * 1000;
 /** The minimum time for which a host is paused. The pause lasts at least until its sessions have ended. */
 const PAUSE_MS_MIN = isStandard ? 30_000 : 0;
 const SESSIONS = '/v1/browsers/sessions';
@@ -50,7 +50,7 @@ const pages = await openPages({
 const fleet = await startSeparateFleet({
   pages,
   slots: [11, 4, 4],
-  env: { BERTH_HOST_LEASE: String(LEASE_S), BERTH_ADOPT_GRACE: '600', BERTH_RATE_BROWSER_SECOND: String(RATE) },
+  env: { BERTH_HOST_LEASE: String(LEASE_SECONDS), BERTH_ADOPT_GRACE: '600', BERTH_RATE_BROWSER_SECOND: String(RATE) },
 });
 const [one, two, three] = fleet.hosts;
 await liftLimits(three);
@@ -93,11 +93,11 @@ async function openMovingPage({ connectUrl }: CreatedSession): Promise<CdpClient
 /** Asserts that the third host reports all sessions as ended with the reason host_lost. */
 async function assertLost(t: TestContext, sessions: readonly CreatedSession[], faultAt: number): Promise<void> {
   for (const { id } of sessions) {
-    const { status, endReason } = await three.waitUntilEnded(id, LOST_WITHIN_MS);
+    const { status, endReason } = await three.waitUntilEnded(id, LOSS_TIMEOUT_MS);
     assert.deepEqual({ status, endReason }, { status: 'ERROR', endReason: 'host_lost' });
   }
   t.diagnostic(
-    `${sessions.length} sessions had ended ${secondsSince(faultAt)} after the fault, with leases of ${LEASE_S} s`,
+    `${sessions.length} sessions had ended ${secondsSince(faultAt)} after the fault, with leases of ${LEASE_SECONDS} s`,
   );
 }
 
@@ -111,7 +111,7 @@ async function reportWhenClosed(
   what: string,
   faultAt: number,
 ): Promise<void> {
-  const { code } = (await client?.waitForClose(LOST_WITHIN_MS)) ?? assert.fail();
+  const { code } = (await client?.waitForClose(LOSS_TIMEOUT_MS)) ?? assert.fail();
   t.diagnostic(`clients of the host that was ${what} were closed with ${code} after ${secondsSince(faultAt)}`);
 }
 
@@ -127,7 +127,7 @@ const secondsSince = (startedAt: number): string => `${((performance.now() - sta
 const waitForNoBrowser = (host: TestServer): Promise<unknown> =>
   eventually(
     'no browser to remain on the host',
-    () => sessionLeftovers(host.dataDir).filter(left => left.startsWith('process')),
+    () => findSessionLeftovers(host.dataDir).filter(left => left.startsWith('process')),
     left => left.length === 0,
   );
 
@@ -135,7 +135,7 @@ const waitForNoBrowser = (host: TestServer): Promise<unknown> =>
 async function assertStartsAnew(host: TestServer, lost: readonly CreatedSession[]): Promise<void> {
   await eventually(
     'no box or process to remain on the host',
-    () => sessionLeftovers(host.dataDir),
+    () => findSessionLeftovers(host.dataDir),
     left => left.length === 0,
   );
   for (const { id, connectUrl } of lost) {
@@ -220,7 +220,7 @@ test('when one host is cut off from the network and another host is paused, both
   const pausedSessions = await createSessionsOn(two, 2);
   const [cutClient, pausedClient] = await Promise.all([cutSessions[0], pausedSessions[0]].map(connectClient));
   const faultAt = performance.now();
-  const closings = Promise.all([
+  const closeReports = Promise.all([
     reportWhenClosed(t, cutClient, 'cut off', faultAt),
     reportWhenClosed(t, pausedClient, 'paused', faultAt),
   ]);
@@ -237,7 +237,7 @@ test('when one host is cut off from the network and another host is paused, both
     fleet.setPlugged(one, true);
     process.kill(two.pid, 'SIGCONT');
   }
-  await closings;
+  await closeReports;
   await assertStartsAnew(one, cutSessions);
   await assertStartsAnew(two, pausedSessions);
   await assertNothingRuns();
@@ -284,9 +284,9 @@ test('when PostgreSQL restarts while the object store is unavailable, clients co
   const storeBackAt = performance.now();
   const text = await waitForPlaylist(three, recordedSession.id, film.pageId, list => list.includes('#EXT-X-ENDLIST'));
   t.diagnostic(`the recording was complete ${secondsSince(storeBackAt)} after the store was up again`);
-  const lengths = [...text.matchAll(/#EXTINF:([\d.]+)/g)].map(([, length]) => Number(length));
-  const total = lengths.reduce((sum, length) => sum + length, 0);
-  assert.ok(total * 1000 >= OUTAGE_MS, `${total} s`);
+  const segmentSeconds = [...text.matchAll(/#EXTINF:([\d.]+)/g)].map(([, length]) => Number(length));
+  const totalSeconds = segmentSeconds.reduce((sum, length) => sum + length, 0);
+  assert.ok(totalSeconds * 1000 >= OUTAGE_MS, `${totalSeconds} s`);
   const [{ gaps = [] } = {}] = await listReplays(three, recordedSession.id);
   assert.deepEqual(
     gaps.filter(({ startTimeMs }) => startTimeMs > 0),

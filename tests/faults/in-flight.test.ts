@@ -6,9 +6,9 @@ import type { Session } from '../../contract/sessions.ts';
 import { LIGHT_ENGINE } from '../harness/engine.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
-import { assertOpenSessionsRespond, openSessions, releaseAll } from './aftermath.ts';
+import { assertOpenSessionsRespond, listOpenSessions, releaseAll } from './aftermath.ts';
 
-const AT_ONCE = 3;
+const SESSIONS_AT_ONCE = 3;
 const server = await startServer({ env: { BERTH_ENGINE: LIGHT_ENGINE, BERTH_ADOPT_GRACE: '60', BERTH_SLOTS: '12' } });
 await liftLimits(server);
 afterEach(() => releaseAll(server));
@@ -33,20 +33,20 @@ for (const afterMs of [20, 200, 600])
   test(`every row is correct after the server is killed ${afterMs} ms after creates and releases were sent`, async () => {
     const round = `after ${afterMs} ms`;
     const sessions = await Promise.all(
-      Array.from({ length: AT_ONCE }, () => server.createSession({ keepAlive: true })),
+      Array.from({ length: SESSIONS_AT_ONCE }, () => server.createSession({ keepAlive: true })),
     );
-    const creates = Array.from({ length: AT_ONCE }, () => create(round));
-    const releases = sessions.map(async ({ id }, index) => {
-      await new Promise(resolve => setTimeout(resolve, (afterMs * index) / AT_ONCE));
+    const pendingCreates = Array.from({ length: SESSIONS_AT_ONCE }, () => create(round));
+    const pendingReleases = sessions.map(async ({ id }, index) => {
+      await new Promise(resolve => setTimeout(resolve, (afterMs * index) / SESSIONS_AT_ONCE));
       return release(id);
     });
     await new Promise(resolve => setTimeout(resolve, afterMs));
     await server.kill('SIGKILL');
-    const [created, released] = await Promise.all([Promise.all(creates), Promise.all(releases)]);
+    const [createdIds, released] = await Promise.all([Promise.all(pendingCreates), Promise.all(pendingReleases)]);
     await server.start();
 
     const openSessionIds = await assertOpenSessionsRespond(server);
-    for (const id of created) if (id) assert.ok(openSessionIds.includes(id), 'a confirmed create still exists');
+    for (const id of createdIds) if (id) assert.ok(openSessionIds.includes(id), 'a confirmed create still exists');
     for (const [index, { id }] of sessions.entries()) {
       const { status, endReason } = await server.read(id);
       if (released[index]) assert.equal(status, 'COMPLETED', 'a confirmed release is kept');
@@ -56,14 +56,14 @@ for (const afterMs of [20, 200, 600])
     await server.waitUntilSettled(openSessionIds);
     await releaseAll(server);
     await server.waitUntilSettled();
-    assert.deepEqual(await openSessions(server), []);
+    assert.deepEqual(await listOpenSessions(server), []);
   });
 
 /** Asserts that a caller that got no response can find the outcome by the metadata of its session. */
 async function assertLostCreatesAreFound(round: string, openSessionIds: readonly string[]): Promise<void> {
   const q = encodeURIComponent(`user_metadata['round']:'${round}'`);
   const { body } = await server.api<Session[]>('GET', `/v1/browsers/sessions?q=${q}`);
-  assert.ok(body.length <= AT_ONCE);
+  assert.ok(body.length <= SESSIONS_AT_ONCE);
   for (const { id, status, endReason } of body) {
     if (openSessionIds.includes(id)) continue;
     assert.deepEqual({ status, endReason }, { status: 'ERROR', endReason: 'service_restart' });

@@ -82,7 +82,7 @@ const readRow = async (orderId: string): Promise<{ id: string; state: string } |
   return row === undefined ? undefined : Object(row);
 };
 
-const arrivedRequests = (orderId: string) => upstream.receivedRequests(`/orders/${orderId}/`);
+const listArrivedRequests = (orderId: string) => upstream.receivedRequests(`/orders/${orderId}/`);
 
 async function waitForInvocationEnd(orderId: string): Promise<Invocation> {
   const { id } = (await readRow(orderId)) ?? assert.fail(`${orderId} has no invocation`);
@@ -112,8 +112,8 @@ async function holdDispatch(): Promise<void> {
 
 /** Waits for the delayed statement, then kills the server. */
 async function killAtDispatch(): Promise<void> {
-  const heldStatements = () => queryDatabase(`select pid from pg_stat_activity where wait_event = 'PgSleep'`);
-  await eventually('the statement that records the dispatch', heldStatements, rows => rows.length === 1);
+  const listHeldStatements = () => queryDatabase(`select pid from pg_stat_activity where wait_event = 'PgSleep'`);
+  await eventually('the statement that records the dispatch', listHeldStatements, rows => rows.length === 1);
   await server.kill('SIGKILL');
 }
 
@@ -138,7 +138,7 @@ const EXPECTED_ENDS_AFTER_REQUEST: typeof EXPECTED_ENDS_BEFORE_COMMIT = {
 async function assertEnd(orderId: string, [status, attempts, hits]: readonly [string, number, number]): Promise<void> {
   const endedInvocation = await waitForInvocationEnd(orderId);
   assert.deepEqual(
-    [endedInvocation.status, endedInvocation.attempts, arrivedRequests(orderId).length],
+    [endedInvocation.status, endedInvocation.attempts, listArrivedRequests(orderId).length],
     [status, attempts, hits],
     JSON.stringify(endedInvocation.error),
   );
@@ -159,7 +159,7 @@ for (const kind of ['read', 'write', 'keyed'] as const) {
     await queryDatabase(`select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'PgSleep'`);
     await releaseDispatch();
     await pendingStart;
-    assert.deepEqual([(await readRow(orderId))?.state, arrivedRequests(orderId).length], ['accepted', 0]);
+    assert.deepEqual([(await readRow(orderId))?.state, listArrivedRequests(orderId).length], ['accepted', 0]);
     await server.start();
     await assertEnd(orderId, EXPECTED_ENDS_BEFORE_COMMIT[kind]);
   });
@@ -176,7 +176,7 @@ for (const kind of ['read', 'write', 'keyed'] as const) {
     );
     await releaseDispatch();
     await pendingStart;
-    assert.equal(arrivedRequests(orderId).length, 0);
+    assert.equal(listArrivedRequests(orderId).length, 0);
     await server.start();
     await assertEnd(orderId, EXPECTED_ENDS_BEFORE_REQUEST[kind]);
   });
@@ -190,13 +190,13 @@ for (const kind of ['read', 'write', 'keyed'] as const) {
     void start(kind, orderId);
     await eventually(
       'the request to arrive',
-      () => arrivedRequests(orderId).length,
+      () => listArrivedRequests(orderId).length,
       hits => hits === 1,
     );
     isHeld = false;
     await server.restart('SIGKILL');
     await assertEnd(orderId, EXPECTED_ENDS_AFTER_REQUEST[kind]);
-    const keys = new Set(arrivedRequests(orderId).map(({ headers }) => headers[KEY_HEADER]));
+    const keys = new Set(listArrivedRequests(orderId).map(({ headers }) => headers[KEY_HEADER]));
     const { id } = (await readRow(orderId)) ?? assert.fail(`${orderId} has no invocation`);
     assert.deepEqual([...keys], [kind === 'keyed' ? id : undefined]);
   });
@@ -205,7 +205,7 @@ for (const kind of ['read', 'write', 'keyed'] as const) {
 test('a repeated write whose invocation is ambiguous returns the same invocation and sends no second request to the service', async () => {
   const repeatedResponse = await start('write', 'after-write');
   assert.deepEqual(
-    [repeatedResponse?.status, repeatedResponse?.body.status, arrivedRequests('after-write').length],
+    [repeatedResponse?.status, repeatedResponse?.body.status, listArrivedRequests('after-write').length],
     [200, 'ambiguous', 1],
   );
   assert.equal(repeatedResponse?.headers['idempotency-replayed'], 'true');
@@ -234,23 +234,23 @@ test('every entry of the ledger sums to zero, and each successful call was paid 
 });
 
 test('a running write finishes after SIGTERM', async () => {
-  const heldResponses: Array<() => void> = [];
+  const responseSenders: Array<() => void> = [];
   upstream.respondTo(
     '/orders/term/',
-    (_, response) => void heldResponses.push(() => sendJson(response, 200, { state: 'cancelled' })),
+    (_, response) => void responseSenders.push(() => sendJson(response, 200, { state: 'cancelled' })),
   );
   void start('write', 'term');
   await eventually(
     'the request to arrive',
-    () => arrivedRequests('term').length,
+    () => listArrivedRequests('term').length,
     hits => hits === 1,
   );
   const pendingRestart = server.restart('SIGTERM');
-  setTimeout(() => heldResponses[0]?.(), 500);
+  setTimeout(() => responseSenders[0]?.(), 500);
   await pendingRestart;
   const endedInvocation = await waitForInvocationEnd('term');
   assert.deepEqual(
-    [endedInvocation.status, arrivedRequests('term').length],
+    [endedInvocation.status, listArrivedRequests('term').length],
     ['succeeded', 1],
     JSON.stringify(endedInvocation.error),
   );

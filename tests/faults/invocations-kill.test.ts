@@ -12,9 +12,10 @@ import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-const SLOW_MS = 3_000;
+const RESPONSE_DELAY_MS = 3_000;
 const pages = await openPages({
-  '/slow': (_, response) => void setTimeout(() => response.end('<!doctype html><title>Slow</title>'), SLOW_MS),
+  '/slow': (_, response) =>
+    void setTimeout(() => response.end('<!doctype html><title>Slow</title>'), RESPONSE_DELAY_MS),
 });
 const server = await startServer({
   pages,

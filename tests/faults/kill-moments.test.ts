@@ -12,7 +12,7 @@ import { createOwnerToken, liftLimits, readLimits } from '../harness/limits.ts';
 import { createFaultyChromium } from '../harness/moody-chromium.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
-import { assertOpenSessionsRespond, openSessions, releaseAll } from './aftermath.ts';
+import { assertOpenSessionsRespond, listOpenSessions, releaseAll } from './aftermath.ts';
 import { assertAgrees } from './count.ts';
 
 const WARM = 1;
@@ -77,18 +77,18 @@ async function findSessions(key: string): Promise<Session[]> {
  * creates the first one.
  */
 async function repeatCreate({ key, result }: Caller): Promise<Session> {
-  const firstResult = await result;
+  const firstResponse = await result;
   const sessionsBefore = await findSessions(key);
   assert.ok(sessionsBefore.length <= 1, `${sessionsBefore.length} sessions for one create`);
-  if (firstResult?.status === 201) assert.equal(sessionsBefore[0]?.id, firstResult.body.id);
-  const repeatedResult = await ask(key);
-  assert.equal(repeatedResult.status, 201, repeatedResult.text);
-  if (sessionsBefore[0]) assert.equal(repeatedResult.body.id, sessionsBefore[0].id);
+  if (firstResponse?.status === 201) assert.equal(sessionsBefore[0]?.id, firstResponse.body.id);
+  const repeatedResponse = await ask(key);
+  assert.equal(repeatedResponse.status, 201, repeatedResponse.text);
+  if (sessionsBefore[0]) assert.equal(repeatedResponse.body.id, sessionsBefore[0].id);
   assert.deepEqual(
     (await findSessions(key)).map(({ id }) => id),
-    [repeatedResult.body.id],
+    [repeatedResponse.body.id],
   );
-  return repeatedResult.body;
+  return repeatedResponse.body;
 }
 
 async function restartAndAssertAgreement(): Promise<readonly string[]> {
@@ -125,9 +125,9 @@ for (const afterMs of [6, 25])
     await new Promise(resolve => setTimeout(resolve, afterMs));
     const openSessionIds = await restartAndAssertAgreement();
     for (const caller of callers) {
-      const firstResult = await caller.result;
-      if (firstResult?.status === 201)
-        assert.ok(openSessionIds.includes(firstResult.body.id), 'a confirmed create still exists');
+      const firstResponse = await caller.result;
+      if (firstResponse?.status === 201)
+        assert.ok(openSessionIds.includes(firstResponse.body.id), 'a confirmed create still exists');
       const { id, status, endReason } = await repeatCreate(caller);
       if (openSessionIds.includes(id)) assert.equal(status, 'RUNNING');
       else if (status === 'ERROR') assert.equal(endReason, 'service_restart');
@@ -140,7 +140,7 @@ test('a create that is repeated after a kill during a hanging start returns the 
   const callers = Array.from({ length: SLOTS }, () => call());
   const openRows = await eventually(
     'a warm browser for one caller and a pending session for the other',
-    () => openSessions(server),
+    () => listOpenSessions(server),
     rows => rows.length === SLOTS && rows.filter(({ status }) => status === 'PENDING').length === SLOTS - WARM,
   );
   const pendingIds = new Set(openRows.flatMap(({ id, status }) => (status === 'PENDING' ? [id] : [])));

@@ -13,14 +13,14 @@ import { connectPlaywright, contextOf, isResponsive } from './clients.ts';
 import { boxProcessesOf } from './victims.ts';
 
 const MIB = 1024 ** 2;
-const MEMORY_BYTES = 500 * MIB;
+const MEMORY_BYTES_MAX = 500 * MIB;
 /**
  * A small limit, because all files may be written before the folder is measured. If the data folder is in memory, these
  * files count as memory, and so do the files in the browser's cache.
  */
-const DISK_BYTES = 100 * MIB;
+const DISK_BYTES_MAX = 100 * MIB;
 const FILE_BYTES = 30 * MIB;
-const ENDED_WITHIN_MS = 60_000;
+const END_TIMEOUT_MS = 60_000;
 /** A script that allocates and touches memory endlessly. */
 const ALLOCATION_SCRIPT = 'const kept = []; for (;;) kept.push(new Uint8Array(4e7).fill(1))';
 
@@ -35,7 +35,7 @@ const pages = await openPages({
 });
 const server = await startServer({
   pages,
-  env: { BERTH_SLOTS: '3', BERTH_SESSION_MEMORY: `${MEMORY_BYTES}`, BERTH_SESSION_DISK: `${DISK_BYTES}` },
+  env: { BERTH_SLOTS: '3', BERTH_SESSION_MEMORY: `${MEMORY_BYTES_MAX}`, BERTH_SESSION_DISK: `${DISK_BYTES_MAX}` },
 });
 afterEach(() => releaseAll(server));
 
@@ -47,9 +47,9 @@ async function openMemoryHungryPage(session: CreatedSession) {
   const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
   const channel = String(sessionId);
   await client.send('Inspector.enable', {}, channel);
-  const evaluation = client.ask('Runtime.evaluate', { expression: ALLOCATION_SCRIPT }, channel);
-  evaluation.catch(() => {});
-  return { client, channel, evaluating: evaluation };
+  const pendingEvaluation = client.ask('Runtime.evaluate', { expression: ALLOCATION_SCRIPT }, channel);
+  pendingEvaluation.catch(() => {});
+  return { client, channel, evaluating: pendingEvaluation };
 }
 
 /** Asserts that the events about the end of the session contain this reason and actor, and a matching detail. */
@@ -74,9 +74,9 @@ test('only the renderer is killed when a page exceeds the memory limit', async (
   const session = await server.createSession({ keepAlive: true });
   const neighbour = await server.createSession({ keepAlive: true });
   const browser = await connectPlaywright(session);
-  const { client, channel, evaluating: evaluation } = await openMemoryHungryPage(session);
+  const { client, channel, evaluating: pendingEvaluation } = await openMemoryHungryPage(session);
   await client.waitForEvent('Inspector.targetCrashed', event => event.sessionId === channel);
-  assert.ok((await withTimeLimit('the pending command to be answered', evaluation)).error);
+  assert.ok((await withTimeLimit('the pending command to be answered', pendingEvaluation)).error);
   const page = await contextOf(browser).newPage();
   await page.goto(`${pages.url}/next`);
   assert.equal(await page.title(), 'Next');
@@ -91,7 +91,7 @@ test('a session ends as out_of_memory when the kernel kills the browser itself',
   const neighbour = await server.createSession({ keepAlive: true });
   writeFileSync(`/proc/${boxProcessesOf(server, session.id).browser}/oom_score_adj`, '1000');
   const { client } = await openMemoryHungryPage(session);
-  assert.equal((await client.waitForClose(ENDED_WITHIN_MS)).code, 4002);
+  assert.equal((await client.waitForClose(END_TIMEOUT_MS)).code, 4002);
   await assertEnded(server, session.id, 'ERROR', 'out_of_memory');
   await assertEndEvents(session, 'out_of_memory', 'browser', /memory limit/);
   assert.ok(await isResponsive(neighbour));
@@ -103,7 +103,7 @@ test('an adopted session ends as out_of_memory when the kernel kills its browser
   await server.restart();
   writeFileSync(`/proc/${boxProcessesOf(server, session.id).browser}/oom_score_adj`, '1000');
   const { client } = await openMemoryHungryPage(session);
-  assert.equal((await client.waitForClose(ENDED_WITHIN_MS)).code, 4002);
+  assert.equal((await client.waitForClose(END_TIMEOUT_MS)).code, 4002);
   await assertEnded(server, session.id, 'ERROR', 'out_of_memory');
   await server.waitUntilSettled();
 });
@@ -119,7 +119,7 @@ test('a session ends as disk_limit when its folder exceeds the size limit', asyn
       await client.ask('Page.navigate', { url: `${pages.url}/file?${times}` }, page);
   };
   startDownloads().catch(() => {});
-  const { code, reason } = await client.waitForClose(ENDED_WITHIN_MS);
+  const { code, reason } = await client.waitForClose(END_TIMEOUT_MS);
   assert.deepEqual({ code, reason }, { code: 4002, reason: 'session ended: disk_limit' });
   await assertEnded(server, session.id, 'ERROR', 'disk_limit');
   await assertEndEvents(session, 'disk_limit', 'service', /exceeded its limit/);

@@ -55,12 +55,12 @@ const TARGET_MESSAGES = MALFORMED_MESSAGES.filter(write => write('').startsWith(
 test('malformed messages of a browser are dropped, and the session and its clients are kept', async () => {
   const { pid } = server;
   const session = await server.createSession({ keepAlive: true });
-  const ownChannels = channelsOf(session.id);
-  assert.ok(ownChannels.length > 0, 'the server has channels');
+  const serverChannels = channelsOf(session.id);
+  assert.ok(serverChannels.length > 0, 'the server has channels');
   const client = await CdpClient.connect(session.connectUrl);
   const page = await client.attachToPage();
-  const [root = ''] = channelsOf(session.id).slice(ownChannels.length);
-  for (const channel of ownChannels)
+  const [root = ''] = channelsOf(session.id).slice(serverChannels.length);
+  for (const channel of serverChannels)
     writeAsBrowser(
       session.id,
       MALFORMED_MESSAGES.map(write => write(channel)),
@@ -106,9 +106,9 @@ test('a session ends as crashed after too many malformed messages, and other ses
   await assertEnded(server, session.id, 'ERROR', 'crashed');
   assert.ok(await isResponsive(neighbour));
   assert.equal(server.pid, pid);
-  const lostLines = server.log().filter(line => line.includes('browser.message_lost'));
+  const lossLines = server.log().filter(line => line.includes('browser.message_lost'));
   assert.ok(
-    lostLines.length > 0 && lostLines.length <= 3 * MALFORMED_MAX,
-    `${lostLines.length} log lines for lost messages`,
+    lossLines.length > 0 && lossLines.length <= 3 * MALFORMED_MAX,
+    `${lossLines.length} log lines for lost messages`,
   );
 });

@@ -11,7 +11,7 @@ import { systemClock } from '../../server/kit/clock.ts';
 import type { SessionId } from '../../server/kit/ids.ts';
 import type { JsonObject } from '../../server/kit/json.ts';
 import { silentLog } from '../../server/kit/log.ts';
-import { installIdOf, sessionLeftovers } from '../harness/leftovers.ts';
+import { findSessionLeftovers, installIdOf } from '../harness/leftovers.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { assertEnded, releaseAll } from './aftermath.ts';
 import { isResponsive } from './clients.ts';
@@ -66,7 +66,7 @@ test('sessions end with service_restart in eight cases in which they cannot be a
   await server.kill();
   for (const [why, one] of damagedSessions) await DAMAGES[why]?.(one);
   for (const { session } of damagedSessions.values())
-    assert.ok(sessionLeftovers(server.dataDir).join().includes(session.id), 'nobody has cleaned up yet');
+    assert.ok(findSessionLeftovers(server.dataDir).join().includes(session.id), 'nobody has cleaned up yet');
   await server.start();
   for (const [why, { session, box }] of damagedSessions) {
     const { status, endReason, startedAt } = await server.waitUntilEnded(session.id);

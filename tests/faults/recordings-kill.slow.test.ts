@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { CdpClient } from '../harness/cdp.ts';
-import { encodersOf } from '../harness/encoders.ts';
+import { encoderPidsOf } from '../harness/encoders.ts';
 import { durationOf, framesOf } from '../harness/film.ts';
 import { killBox } from '../harness/kill-box.ts';
 import { killIfRunning } from '../harness/kill-if-there.ts';
@@ -21,7 +21,7 @@ const RECORDING_MS = 9_000;
 const TOLERANCE_MS = 1_000;
 /** Like `TOLERANCE_MS`, but for gaps. Allows for the time until the next server observes every tab. */
 const GAP_TOLERANCE_MS = 3_000;
-const STORED_WITHIN_MS = 90_000;
+const STORE_TIMEOUT_MS = 90_000;
 const BLACK_MAX = 16;
 
 const pages = await openPages({
@@ -51,7 +51,7 @@ interface TimeRange {
   readonly to: number;
 }
 
-async function timeRangeOf(what: () => Promise<unknown>): Promise<TimeRange> {
+async function measureTimeRange(what: () => Promise<unknown>): Promise<TimeRange> {
   const from = Date.now();
   await what();
   return { from, to: Date.now() };
@@ -65,10 +65,12 @@ async function openTabs(client: CdpClient, count: number, first: TimeRange): Pro
   await client.send('Page.navigate', { url: `${pages.a}/static` }, page);
   const expression = "void window.open('/canvas')";
   const openRanges = [first];
-  openRanges.push(await timeRangeOf(() => client.send('Runtime.evaluate', { expression, userGesture: true }, page)));
+  openRanges.push(
+    await measureTimeRange(() => client.send('Runtime.evaluate', { expression, userGesture: true }, page)),
+  );
   for (let tab = 2; tab < count; tab++) {
     const url = `${pages.a}${TAB_PATHS[tab % TAB_PATHS.length]}`;
-    openRanges.push(await timeRangeOf(() => client.send('Target.createTarget', { url, newWindow: true })));
+    openRanges.push(await measureTimeRange(() => client.send('Target.createTarget', { url, newWindow: true })));
   }
   return openRanges;
 }
@@ -83,12 +85,12 @@ async function assertWhole(
   endRange: TimeRange,
   afterRequest: () => Promise<void> = async () => {},
 ): Promise<void> {
-  const tabs = openRanges.length;
+  const tabCount = openRanges.length;
   await eventually(
     'all tabs to be stored',
     () => listReplays(testServer, id),
-    list => list.length === tabs,
-    STORED_WITHIN_MS,
+    list => list.length === tabCount,
+    STORE_TIMEOUT_MS,
   );
   await requestFiles(testServer, id);
   await afterRequest();
@@ -96,7 +98,7 @@ async function assertWhole(
     'all files',
     () => listRecordingFiles(testServer, id),
     list => list.every(isDone),
-    STORED_WITHIN_MS,
+    STORE_TIMEOUT_MS,
   );
   assert.deepEqual(
     files.map(({ status }) => status),
@@ -111,8 +113,8 @@ async function assertWhole(
     const lengthMs = durationOf(film) * 1000;
     const { from, to } = openRanges[Number(pageId)] ?? { from: 0, to: 0 };
     const [minMs, maxMs] = [endRange.from - to, endRange.to - from];
-    const isAsLong = lengthMs < maxMs + TOLERANCE_MS && lengthMs > minMs - TOLERANCE_MS;
-    assert.ok(isAsLong, `page ${pageId}: ${lengthMs} ms of ${minMs} to ${maxMs}`);
+    const hasExpectedLength = lengthMs < maxMs + TOLERANCE_MS && lengthMs > minMs - TOLERANCE_MS;
+    assert.ok(hasExpectedLength, `page ${pageId}: ${lengthMs} ms of ${minMs} to ${maxMs}`);
     const darkFrames = framesOf(film).filter(({ at, colour }) => at > 1.5 && colour.every(value => value < BLACK_MAX));
     assert.deepEqual(darkFrames, [], `page ${pageId} is black`);
   }
@@ -134,7 +136,7 @@ test('the recording of every tab is stored completely if a browser with twelve t
   const { id, client, creationRange } = await createAndConnect(server);
   const openRanges = await openTabs(client, 12, creationRange);
   await setTimeout(RECORDING_MS);
-  const killRange = await timeRangeOf(async () => killBox(server.dataDir, id));
+  const killRange = await measureTimeRange(async () => killBox(server.dataDir, id));
   await server.waitUntilEnded(id);
   await assertWhole(server, id, openRanges, killRange);
 });
@@ -143,19 +145,20 @@ test('the next server continues the recording of every tab if the server is kill
   const { id, client, creationRange } = await createAndConnect(server);
   const openRanges = await openTabs(client, 4, creationRange);
   await setTimeout(RECORDING_MS);
-  const downRange = await timeRangeOf(() => server.restart());
+  const downRange = await measureTimeRange(() => server.restart());
   await setTimeout(2_000);
-  const releaseRange = await timeRangeOf(() => server.release(id));
+  const releaseRange = await measureTimeRange(() => server.release(id));
   await assertWhole(server, id, openRanges, releaseRange);
   // From the death of the server until the next server observes the tab, the recording has a marked gap that shows the
   // last frame.
   for (const { pageId, startTimeMs, gaps = [] } of await listReplays(server, id)) {
-    const heldGaps = gaps.filter(
+    const restartGaps = gaps.filter(
       ({ why, startTimeMs: from }) => why === 'missing' && from - startTimeMs > RECORDING_MS / 2,
     );
-    const unseenMs = (heldGaps[0]?.endTimeMs ?? 0) - (heldGaps[0]?.startTimeMs ?? 0);
-    const isHeld = heldGaps.length === 1 && unseenMs > 0 && unseenMs < downRange.to - downRange.from + GAP_TOLERANCE_MS;
-    assert.ok(isHeld, `page ${pageId}: ${JSON.stringify(gaps)}`);
+    const gapMs = (restartGaps[0]?.endTimeMs ?? 0) - (restartGaps[0]?.startTimeMs ?? 0);
+    const hasRestartGap =
+      restartGaps.length === 1 && gapMs > 0 && gapMs < downRange.to - downRange.from + GAP_TOLERANCE_MS;
+    assert.ok(hasRestartGap, `page ${pageId}: ${JSON.stringify(gaps)}`);
   }
 });
 
@@ -163,7 +166,7 @@ test('the next server stores the recorded part of every tab if the server and th
   const { id, client, creationRange } = await createAndConnect(server);
   const openRanges = await openTabs(client, 4, creationRange);
   await setTimeout(RECORDING_MS);
-  const killRange = await timeRangeOf(async () => {
+  const killRange = await measureTimeRange(async () => {
     await server.kill();
     killBox(server.dataDir, id);
   });
@@ -179,21 +182,21 @@ test('recordings are stored once an encoder works, even if the encoder was missi
   after(() => rmSync(folder, { recursive: true, force: true }));
   // The encoder does not run as root and needs access to the folder.
   chmodSync(folder, 0o755);
-  const encoder = join(folder, 'ffmpeg');
-  const ownServer = await startServer({ pages, env: { BERTH_FFMPEG: encoder } });
+  const encoderPath = join(folder, 'ffmpeg');
+  const ownServer = await startServer({ pages, env: { BERTH_FFMPEG: encoderPath } });
   const { id, client, creationRange } = await createAndConnect(ownServer);
   const openRanges = await openTabs(client, 2, creationRange);
   await setTimeout(RECORDING_MS);
   assert.equal((await ownServer.read(id)).status, 'RUNNING');
   assert.deepEqual(await listReplays(ownServer, id), []);
-  copyFileSync('/usr/bin/ffmpeg', encoder);
+  copyFileSync('/usr/bin/ffmpeg', encoderPath);
   // The first two encoder processes are killed.
   for (let runs = 0; runs < 2; runs++) {
     const [pid = 0] = await eventually(
       'ffmpeg to run',
-      () => encodersOf(ownServer.pid),
+      () => encoderPidsOf(ownServer.pid),
       ({ length }) => length > 0,
-      STORED_WITHIN_MS,
+      STORE_TIMEOUT_MS,
     );
     killIfRunning(pid);
   }
@@ -201,9 +204,9 @@ test('recordings are stored once an encoder works, even if the encoder was missi
     'the first segment',
     () => listReplays(ownServer, id),
     list => list.length === 2,
-    STORED_WITHIN_MS,
+    STORE_TIMEOUT_MS,
   );
-  const releaseRange = await timeRangeOf(() => ownServer.release(id));
+  const releaseRange = await measureTimeRange(() => ownServer.release(id));
   await waitForPlaylist(ownServer, id, '0', text => text.includes('ENDLIST'));
   await assertWhole(ownServer, id, openRanges, releaseRange);
   const film = await fetchFilm(await waitForPlaylist(ownServer, id, '1', text => text.includes('ENDLIST')));

@@ -21,7 +21,7 @@ const DISK_BYTES = 900 * MIB;
 /** Less than the free space that recordings require. */
 const NEARLY_FULL_BYTES = 400 * MIB;
 const OUTAGE_MS = 60_000;
-const STORED_WITHIN_MS = 60_000;
+const STORE_TIMEOUT_MS = 60_000;
 const TOLERANCE_MS = 1_000;
 
 const pages = await openPages({
@@ -47,13 +47,13 @@ async function fetchFile(server: TestServer, id: string): Promise<Buffer> {
     'the request to be accepted',
     async () => (await requestFiles(server, id)).status === 202,
     Boolean,
-    STORED_WITHIN_MS,
+    STORE_TIMEOUT_MS,
   );
   const [file] = await eventually(
     'the file',
     () => listRecordingFiles(server, id),
     ([one]) => one?.status === 'COMPLETED' || one?.status === 'FAILED',
-    STORED_WITHIN_MS,
+    STORE_TIMEOUT_MS,
   );
   assert.equal(file?.status, 'COMPLETED');
   return Buffer.from(await (await fetch(file?.downloadUrl ?? '')).arrayBuffer());
@@ -68,7 +68,7 @@ test('requests for files return 502 while the object store is down for a minute,
     'the first segment',
     () => listReplays(server, id),
     list => list.length === 1,
-    STORED_WITHIN_MS,
+    STORE_TIMEOUT_MS,
   );
   await store.down();
   await setTimeout(OUTAGE_MS);
@@ -113,14 +113,14 @@ test('a recording pauses with a gap while the disk is full and continues later, 
     'the first segment',
     () => listReplays(server, id),
     list => list.length === 1,
-    STORED_WITHIN_MS,
+    STORE_TIMEOUT_MS,
   );
   leaveFree(folder, ballast, NEARLY_FULL_BYTES);
   await eventually(
     'the event recording.limited',
     () => listEvents(server, id, 'recording.limited'),
     list => list.length === 1,
-    STORED_WITHIN_MS,
+    STORE_TIMEOUT_MS,
   );
   const [limitedEvent] = await listEvents(server, id, 'recording.limited');
   assert.deepEqual(limitedEvent?.detail, { reason: 'disk_full' });
@@ -136,7 +136,7 @@ test('a recording pauses with a gap while the disk is full and continues later, 
     'the recording to continue',
     () => listReplays(server, id),
     ([one]) => (one?.endTimeMs ?? 0) > endMsBefore + 6_000,
-    STORED_WITHIN_MS,
+    STORE_TIMEOUT_MS,
   );
   const releasedFrom = Date.now();
   await server.release(id);

@@ -31,11 +31,11 @@ test('two builds of a release produce the same bytes, and the checksums match', 
 });
 
 test('a release has compiled files, a lock file and its documents, but no sources or tests', () => {
-  const files = globSync('**/*', { cwd: home, exclude: path => path.startsWith('node_modules') });
+  const installedPaths = globSync('**/*', { cwd: home, exclude: path => path.startsWith('node_modules') });
   for (const path of ['cli/berth.js', 'server/engines/slots/listener.pl', 'npm-shrinkwrap.json', 'docs/index.md'])
-    assert.ok(files.includes(path), path);
+    assert.ok(installedPaths.includes(path), path);
   assert.deepEqual(
-    files.filter(path => /\.tsx?$|\.test\./.test(path)),
+    installedPaths.filter(path => /\.tsx?$|\.test\./.test(path)),
     [],
   );
   const { version } = JSON.parse(read('package.json'));
@@ -45,9 +45,11 @@ test('a release has compiled files, a lock file and its documents, but no source
 test('the installed packages match the lock file of the checkout, and the software bill of materials is complete', () => {
   const lockedPackages = JSON.parse(readFileSync('package-lock.json', 'utf8')).packages;
   const pinnedPackages = JSON.parse(read('npm-shrinkwrap.json')).packages;
-  const parts = JSON.parse(read('parts.cdx.json'));
-  assert.deepEqual([parts.bomFormat, parts.metadata.component.name], ['CycloneDX', 'berth']);
-  const listedPurls = new Set<string>(parts.components.map((part: { purl: string }) => decodeURIComponent(part.purl)));
+  const billOfMaterials = JSON.parse(read('parts.cdx.json'));
+  assert.deepEqual([billOfMaterials.bomFormat, billOfMaterials.metadata.component.name], ['CycloneDX', 'berth']);
+  const listedPurls = new Set<string>(
+    billOfMaterials.components.map((part: { purl: string }) => decodeURIComponent(part.purl)),
+  );
   // The lock file also lists packages for other platforms, which are not installed.
   const paths = Object.keys(pinnedPackages).filter(path => path !== '' && pinnedPackages[path].os === undefined);
   assert.ok(paths.length > 100, String(paths.length));
@@ -71,10 +73,10 @@ test('the command of a release prints its version and commit', () => {
 });
 
 test('sessions of the checkout continue in the installed release, which also creates sessions and serves the console and the docs', async () => {
-  const installed: { command?: string } = {};
+  const installedRelease: { command?: string } = {};
   const server = await startServer({
     pages,
-    installedRelease: installed,
+    installedRelease,
     isMeasured: true,
     env: { BERTH_ADOPT_GRACE: '600' },
   });
@@ -85,7 +87,7 @@ test('sessions of the checkout continue in the installed release, which also cre
   await firstClient.evaluate('globalThis.kept = 7', page);
   await server.kill('SIGTERM');
 
-  installed.command = command;
+  installedRelease.command = command;
   await server.start();
   const { status, expiresAt, connectUrl } = await server.read(keptSession.id);
   assert.deepEqual([status, expiresAt, connectUrl], ['RUNNING', keptSession.expiresAt, keptSession.connectUrl]);
@@ -96,9 +98,9 @@ test('sessions of the checkout continue in the installed release, which also cre
 
   const session = await server.createSession({ keepAlive: true });
   const browser = await chromium.connectOverCDP(session.connectUrl);
-  const first = browser.contexts()[0]?.pages()[0];
-  await first?.goto(pages.a);
-  assert.equal(await first?.title(), 'Home');
+  const firstPage = browser.contexts()[0]?.pages()[0];
+  await firstPage?.goto(pages.a);
+  assert.equal(await firstPage?.title(), 'Home');
   await browser.close();
   await server.release(session.id);
   for (const path of ['/console', '/docs', '/openapi.yaml'])

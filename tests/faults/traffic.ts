@@ -118,10 +118,14 @@ export class Traffic {
     const bodyOption = body === undefined ? {} : { body: JSON.stringify(body) };
     for (let turn = 0; ; turn += 1) {
       this.#requestCount += 1;
-      const result = await sendRequest<Body>(`${url}${path}`, { method, headers, ...bodyOption }).catch(String);
-      if (typeof result === 'object' && result.status === expected) return result.body;
+      const responseOrError = await sendRequest<Body>(`${url}${path}`, { method, headers, ...bodyOption }).catch(
+        String,
+      );
+      if (typeof responseOrError === 'object' && responseOrError.status === expected) return responseOrError.body;
       const [isTransient, failureText] =
-        typeof result === 'object' ? [result.status === 503, result.text] : [TRANSIENT_ERROR.test(result), result];
+        typeof responseOrError === 'object'
+          ? [responseOrError.status === 503, responseOrError.text]
+          : [TRANSIENT_ERROR.test(responseOrError), responseOrError];
       if (!this.#isPatient || !isTransient || turn === REPEATS_MAX)
         throw new Error(`${method} ${path} failed: ${failureText}`);
       this.#repeatReasons.push(/"code":"(\w+)"/.exec(failureText)?.[1] ?? failureText);

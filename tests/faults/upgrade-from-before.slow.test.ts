@@ -51,11 +51,11 @@ test('sessions that were started by the version of the day before continue in th
   assert.ok(commit, 'this clone has no commit of the day before: git fetch --unshallow');
   const folder = createTemporaryFolder();
   const pages = await openPages();
-  const installed: { command?: string } = { command: installCommit(commit, join(folder, 'before')) };
+  const installedRelease: { command?: string } = { command: installCommit(commit, join(folder, 'before')) };
   const dataDir = join(folder, 'data');
   const server = await startServer({
     pages,
-    installedRelease: installed,
+    installedRelease,
     dataDir,
     isMeasured: true,
     env: { BERTH_ADOPT_GRACE: '600' },
@@ -67,7 +67,7 @@ test('sessions that were started by the version of the day before continue in th
   await firstClient.evaluate('globalThis.kept = 7', page);
   await server.kill('SIGTERM');
 
-  delete installed.command;
+  delete installedRelease.command;
   await server.start();
   const { status, expiresAt, connectUrl } = await server.read(session.id);
   assert.deepEqual([status, expiresAt, connectUrl], ['RUNNING', session.expiresAt, session.connectUrl]);
@@ -85,9 +85,10 @@ test('hosts of two versions work side by side, and sessions keep running when th
   const pages = await openPages();
   const installed: { command?: string } = { command: installCommit(commitOfPreviousSchema(), join(folder, 'before')) };
   const fleet = await startFleet({ pages, installed, env: { BERTH_ADOPT_GRACE: '600', BERTH_HOST_RESTART: '600' } });
-  const [older, newer] = fleet.hosts;
+  const [olderHost, newerHost] = fleet.hosts;
   const sessions: CreatedSession[] = [];
-  for (const host of [older, newer, newer, older]) sessions.push(await host.createSession({ keepAlive: true }));
+  for (const host of [olderHost, newerHost, newerHost, olderHost])
+    sessions.push(await host.createSession({ keepAlive: true }));
   for (const host of fleet.hosts) assert.ok(sessions.some(({ id }) => host.boxOf(id) !== undefined));
   for (const host of fleet.hosts)
     for (const { id, connectUrl } of sessions) {
@@ -99,9 +100,9 @@ test('hosts of two versions work side by side, and sessions keep running when th
       assert.equal(debugResponse.status, 200, debugResponse.text);
     }
 
-  assert.equal(await older.kill('SIGTERM'), 0);
+  assert.equal(await olderHost.kill('SIGTERM'), 0);
   delete installed.command;
-  await older.start();
+  await olderHost.start();
   for (const host of fleet.hosts)
     for (const { id, connectUrl } of sessions) {
       assert.equal((await host.read(id)).status, 'RUNNING');
@@ -109,6 +110,6 @@ test('hosts of two versions work side by side, and sessions keep running when th
       assert.equal(await client.evaluate('globalThis.kept', await client.attachToPage()), 7);
       await client.close();
     }
-  for (const { id } of sessions) assert.equal((await newer.release(id)).status, 'COMPLETED');
-  await Promise.all([older.waitUntilSettled(), newer.waitUntilSettled()]);
+  for (const { id } of sessions) assert.equal((await newerHost.release(id)).status, 'COMPLETED');
+  await Promise.all([olderHost.waitUntilSettled(), newerHost.waitUntilSettled()]);
 });

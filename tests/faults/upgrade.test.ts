@@ -5,12 +5,12 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, test } from 'node:test';
 import { CdpClient } from '../harness/cdp.ts';
-import { sessionLeftovers } from '../harness/leftovers.ts';
+import { findSessionLeftovers } from '../harness/leftovers.ts';
 import { createFaultyChromium } from '../harness/moody-chromium.ts';
 import { openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
-import { assertEnded, assertOpenSessionsRespond, openSessions, releaseAll } from './aftermath.ts';
+import { assertEnded, assertOpenSessionsRespond, listOpenSessions, releaseAll } from './aftermath.ts';
 import {
   connectPlaywright,
   connectPuppeteer,
@@ -101,7 +101,7 @@ test('the session of every create that succeeds while the server handles SIGTERM
   );
   await eventually(
     'the creates to have begun',
-    () => openSessions(server),
+    () => listOpenSessions(server),
     rows => rows.length === 3,
   );
   assert.ok((await stop('SIGTERM')) < STOP_MS_MAX);
@@ -122,13 +122,13 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const)
     pendingCreate.catch(() => {}); // tested below
     const [row] = await eventually(
       'the create to have begun',
-      () => openSessions(server),
+      () => listOpenSessions(server),
       rows => rows.length === 1 && rows[0]?.status === 'PENDING',
     );
     assert.ok((await stop(signal)) < STOP_MS_MAX);
     const { status, body } = await pendingCreate;
     assert.deepEqual([status, body.code], [503, 'capacity']);
-    assert.deepEqual(sessionLeftovers(server.dataDir), []);
+    assert.deepEqual(findSessionLeftovers(server.dataDir), []);
     await start();
     await assertEnded(server, String(row?.id), 'ERROR', 'service_restart');
   });
@@ -140,7 +140,7 @@ test('SIGINT ends every session as COMPLETED / drained', async () => {
   assert.ok((await stop('SIGINT')) < STOP_MS_MAX);
   const { code, reason } = await client.waitForClose();
   assert.deepEqual({ code, reason }, { code: 1000, reason: 'session ended: drained' });
-  assert.deepEqual(sessionLeftovers(server.dataDir), []);
+  assert.deepEqual(findSessionLeftovers(server.dataDir), []);
   await start();
   for (const { id } of [session, otherSession]) await assertEnded(server, id, 'COMPLETED', 'drained');
 });
@@ -160,7 +160,7 @@ async function startRequest(): Promise<Socket> {
 test('further signals while the server is stopping have no effect', async () => {
   const session = await server.createSession({ keepAlive: true });
   const { pid } = server;
-  const linesBefore = server.log().length;
+  const lineCountBefore = server.log().length;
   const heldSocket = await startRequest();
   const pendingStop = stop('SIGTERM');
   // Of several pending signals, the kernel delivers the one with the lowest number first. SIGTERM must therefore be
@@ -168,7 +168,7 @@ test('further signals while the server is stopping have no effect', async () => 
   await eventually('the first signal to be handled', () =>
     server
       .log()
-      .slice(linesBefore)
+      .slice(lineCountBefore)
       .some(line => line.includes('service.stopping')),
   );
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.kill(pid, signal);
@@ -184,7 +184,7 @@ test('berth stop --drain ends all sessions and stops the server, and another ber
   isRunning = false;
   assert.equal(code, 0);
   assert.deepEqual(JSON.parse(stdout).ended, []);
-  assert.deepEqual(sessionLeftovers(server.dataDir), []);
+  assert.deepEqual(findSessionLeftovers(server.dataDir), []);
   const secondStop = await server.berth('stop', '--json');
   assert.deepEqual(
     { code: secondStop.code, ...JSON.parse(secondStop.stdout) },
@@ -202,7 +202,7 @@ test('berth stop shuts down the server and the browsers that are still running',
   assert.equal(code, 0);
   assert.deepEqual(JSON.parse(stdout).ended, [session.id]);
   assert.equal((await client.waitForClose()).code, 1001);
-  assert.deepEqual(sessionLeftovers(server.dataDir), []);
+  assert.deepEqual(findSessionLeftovers(server.dataDir), []);
   await start();
   await assertEnded(server, session.id, 'COMPLETED', 'operator');
 });
@@ -215,7 +215,7 @@ test('berth stop shuts down the browsers that are still running after the server
   assert.equal(code, 0);
   const { stopped, ended, swept } = JSON.parse(stdout);
   assert.deepEqual({ stopped, ended, swept }, { stopped: false, ended: [session.id], swept: [session.id] });
-  assert.deepEqual(sessionLeftovers(server.dataDir), []);
+  assert.deepEqual(findSessionLeftovers(server.dataDir), []);
   await start();
   await assertEnded(server, session.id, 'COMPLETED', 'operator');
 });

@@ -10,7 +10,10 @@ import type { Context } from '../../contract/contexts.ts';
 import { CHECKOUT, startServer } from '../harness/server.ts';
 
 const server = await startServer();
-const STATE = { cookies: [], origins: [{ origin: 'https://a.test', localStorage: [{ name: 'a', value: 'kept' }] }] };
+const STORAGE_STATE = {
+  cookies: [],
+  origins: [{ origin: 'https://a.test', localStorage: [{ name: 'a', value: 'kept' }] }],
+};
 
 const spawnRotation = () =>
   spawn(process.execPath, [join(CHECKOUT, 'cli/berth.ts'), 'vault', 'rotate'], { env: server.env, stdio: 'ignore' });
@@ -20,7 +23,7 @@ const MOMENT_COUNT = 12;
 test('stored data can still be read after a rotation of the master key was killed at various moments', async () => {
   const { body } = await server.api<Context>('POST', '/v1/browsers/contexts', { body: {} });
   const path = `/v1/browsers/contexts/${body.id}/storage-state`;
-  assert.equal((await server.api('POST', path, { body: STATE })).status, 200);
+  assert.equal((await server.api('POST', path, { body: STORAGE_STATE })).status, 200);
   const startedAt = performance.now();
   const [code] = await once(spawnRotation(), 'exit');
   assert.equal(code, 0);

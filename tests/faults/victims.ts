@@ -108,8 +108,8 @@ const typeOf = (command: string): string | undefined => / --type=([\w-]+)/.exec(
 const environmentOf = (pid: number): readonly string[] => read(`/proc/${pid}/environ`)?.split('\0') ?? [];
 
 function stat(pid: number): { name: string; state: string; parent: number } | undefined {
-  const [, name, state, parent] = /^\d+ \((.*)\) (\S) (\d+) /s.exec(read(`/proc/${pid}/stat`) ?? '') ?? [];
-  return name === undefined || state === undefined ? undefined : { name, state, parent: Number(parent) };
+  const [, name, state, parentPid] = /^\d+ \((.*)\) (\S) (\d+) /s.exec(read(`/proc/${pid}/stat`) ?? '') ?? [];
+  return name === undefined || state === undefined ? undefined : { name, state, parent: Number(parentPid) };
 }
 
 function read(path: string): string | undefined {

@@ -14,7 +14,7 @@ import { createWebhook, listDeliveries, Receiver } from '../harness/webhooks.ts'
 
 /** Longer than the time for which a delivery stays reserved for a process that was killed. */
 const PAST_RESERVATION_MS = 61_000;
-const AFTER_SECOND_ATTEMPT_MS = 301_000;
+const THIRD_ATTEMPT_DELAY_MS = 301_000;
 
 const receiver = await Receiver.open();
 const server = await startServer({ clock: 'test', env: { ...receiver.settings, BERTH_ENGINE: LIGHT_ENGINE } });
@@ -26,8 +26,8 @@ const idsAt = (path: string): ReadonlySet<unknown> =>
 
 /** Asserts that each event arrives and has one delivery. */
 async function assertAllDelivered(webhook: Webhook, path: string, events: readonly SessionEvent[]): Promise<void> {
-  const missingTypes = () => events.filter(({ id }) => !idsAt(path).has(id)).map(({ type }) => type);
-  await eventually('the events to arrive', missingTypes, left => left.length === 0);
+  const listMissingTypes = () => events.filter(({ id }) => !idsAt(path).has(id)).map(({ type }) => type);
+  await eventually('the events to arrive', listMissingTypes, left => left.length === 0);
   const deliveries = await listDeliveries(server, token, webhook.id);
   for (const { id, type } of events)
     assert.equal(deliveries.filter(({ eventId }) => eventId === id).length, 1, `${type} ${id}`);
@@ -92,6 +92,6 @@ test('an endpoint that was down while the server was killed gets its deliveries 
   await server.restart();
   await receiver.listen();
   // If the restart was slow, a second attempt may also have failed. This advance is long enough for a third attempt.
-  await server.advance(AFTER_SECOND_ATTEMPT_MS);
+  await server.advance(THIRD_ATTEMPT_DELAY_MS);
   await assertAllDelivered(webhook, '/down', await listEvents(server, id));
 });

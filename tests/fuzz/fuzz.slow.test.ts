@@ -9,7 +9,7 @@ import { HostileValues } from './hostile.ts';
 const MINUTE_MS = 60_000;
 /** Warm-up, after which the memory of the server is measured as the reference. */
 const WARM_UP_MS = 5 * MINUTE_MS;
-const COUNTS: Readonly<Record<EntranceName, number>> = {
+const VALUE_COUNTS: Readonly<Record<EntranceName, number>> = {
   pages: 60,
   clients: 400,
   browser: 200,
@@ -31,7 +31,7 @@ const seed = Number(process.env.BERTH_FUZZ_SEED ?? randomInt(2 ** 31));
 
 test(`the server withstands hostile values for ${minutes} minutes with seed ${seed}, and no attacked session remains`, async () => {
   const fuzz = await Fuzz.open({ repeats: 50_000, recordSession: true });
-  const seeds = new HostileValues(seed, 1);
+  const seedGenerator = new HostileValues(seed, 1);
   const startedAt = performance.now();
   const elapsedMs = (): number => performance.now() - startedAt;
   const { pid } = fuzz.world.server;
@@ -39,7 +39,7 @@ test(`the server withstands hostile values for ${minutes} minutes with seed ${se
   let batchCount = 0;
   while (elapsedMs() < minutes * MINUTE_MS) {
     const entrance = ENTRANCE_NAMES[batchCount++ % ENTRANCE_NAMES.length] ?? 'pages';
-    await fuzz.runBatch({ entrance, seed: seeds.int(2 ** 31), count: COUNTS[entrance] });
+    await fuzz.runBatch({ entrance, seed: seedGenerator.int(2 ** 31), count: VALUE_COUNTS[entrance] });
     if (elapsedMs() > WARM_UP_MS) warmBytes ??= fuzz.memoryBytes;
   }
   const endBytes = fuzz.memoryBytes;
@@ -47,5 +47,5 @@ test(`the server withstands hostile values for ${minutes} minutes with seed ${se
   console.log(JSON.stringify({ ...report, ...fuzz.report, ...(await fuzz.readTurns()) }, null, 2));
   assert.equal(fuzz.world.server.pid, pid);
   if (warmBytes !== undefined) assert.ok(endBytes - warmBytes < GROWTH_BYTES_MAX, 'memory grows');
-  await fuzz.runBatch({ entrance: 'adoption', seed, count: COUNTS.adoption });
+  await fuzz.runBatch({ entrance: 'adoption', seed, count: VALUE_COUNTS.adoption });
 });

@@ -19,7 +19,7 @@ import {
   Notes,
   readTurns,
   releaseAll,
-  residentBytes,
+  residentBytesOf,
   type Turns,
 } from './world.ts';
 
@@ -100,7 +100,7 @@ export class Fuzz {
   }
 
   get memoryBytes(): number {
-    return residentBytes(this.world.server.pid);
+    return residentBytesOf(this.world.server.pid);
   }
 
   /**
@@ -144,13 +144,13 @@ async function attackThroughAdoption(world: Fixture, hostile: HostileValues, cou
     }),
   );
   const attacksEnd = Promise.all(attacks);
-  const enoughSent = eventually('enough hostile values to be sent', () => notes.notedCount >= countBefore + count);
-  await Promise.race([attacksEnd, enoughSent]);
+  const pendingValues = eventually('enough hostile values to be sent', () => notes.notedCount >= countBefore + count);
+  await Promise.race([attacksEnd, pendingValues]);
   isKilled = true;
   await witness.pause();
   await server.kill();
   await server.start();
   await witness.resume();
   await attacksEnd;
-  await enoughSent;
+  await pendingValues;
 }

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { after } from 'node:test';
 import type { HostileValues } from './hostile.ts';
 
-const RESPONSES_KEPT = 200;
+const RESPONSES_MAX = 200;
 
 export interface HostileWeb {
   readonly port: number;
@@ -35,7 +35,7 @@ export async function openHostileWeb(): Promise<HostileWeb> {
     serve: content => {
       const path = `/${++count}`;
       responses.set(path, content);
-      responses.delete(`/${count - RESPONSES_KEPT}`);
+      responses.delete(`/${count - RESPONSES_MAX}`);
       return `http://127.0.0.1:${port}${path}`;
     },
   };

@@ -114,11 +114,11 @@ const OBJECTS = [
 export class HostileValues {
   #state: number;
   /** Scales the length of the longest string and the depth of nesting. Small values make a batch quick. */
-  readonly #repeats: number;
+  readonly #repeatsMax: number;
 
   constructor(seed: number, repeats: number) {
     this.#state = seed >>> 0;
-    this.#repeats = repeats;
+    this.#repeatsMax = repeats;
   }
 
   /** An integer from 0 up to, but not including, the limit (mulberry32). */
@@ -155,11 +155,11 @@ export class HostileValues {
   }
 
   url(): string {
-    const start = `${this.pick(SCHEMES)}${this.chance(4) ? '' : '://'}${this.pick(HOSTS)}`;
+    const origin = `${this.pick(SCHEMES)}${this.chance(4) ? '' : '://'}${this.pick(HOSTS)}`;
     const port = this.chance(3) ? `:${this.pick(['0', '80', '65536', '-1', 'x'])}` : '';
     const repeatedPart = this.chance(3) ? (this.pick(REPEATED_TEXTS) ?? '').repeat(this.#repeatCount()) : '';
     const query = this.chance(2) ? `?u=${this.pick(WORDS)}&token=${this.pick(WORDS)}` : '';
-    return `${start}${port}/${repeatedPart}${this.pick(WORDS)}${query}`;
+    return `${origin}${port}/${repeatedPart}${this.pick(WORDS)}${query}`;
   }
 
   number(): number | RawJson {
@@ -205,7 +205,7 @@ export class HostileValues {
 
   /** A deeply nested value. At full depth it exceeds the stack of a recursive parser. */
   nesting(): RawJson {
-    const depth = Math.min(NESTING_MAX, this.#repeats * 10);
+    const depth = Math.min(NESTING_MAX, this.#repeatsMax * 10);
     return new RawJson(
       this.chance(2) ? `${'['.repeat(depth)}${']'.repeat(depth)}` : `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`,
     );
@@ -253,7 +253,7 @@ export class HostileValues {
   }
 
   #repeatCount(): number {
-    return this.chance(3) ? this.int(this.#repeats) : this.int(SHORT_REPEATS);
+    return this.chance(3) ? this.int(this.#repeatsMax) : this.int(SHORT_REPEATS);
   }
 }
 

@@ -14,7 +14,7 @@ import type { HostileWeb } from './hostile-web.ts';
 import type { Witness } from './witness.ts';
 
 const SESSIONS = '/v1/browsers/sessions';
-const NOTES_KEPT = 6;
+const NOTES_MAX = 6;
 const NOTE_CHARACTERS_MAX = 400;
 const KIB = 1024;
 const WORST_TURNS_MAX = 5;
@@ -48,7 +48,7 @@ export class Notes {
     this.#lastNotes.push(
       text.length > NOTE_CHARACTERS_MAX ? `${text.slice(0, NOTE_CHARACTERS_MAX)}… (${text.length})` : text,
     );
-    if (this.#lastNotes.length > NOTES_KEPT) this.#lastNotes.shift();
+    if (this.#lastNotes.length > NOTES_MAX) this.#lastNotes.shift();
   }
 
   get notedCount(): number {
@@ -63,9 +63,9 @@ export class Notes {
 /** Creates another application with a key, and a token that is restricted to a third application. */
 export async function createCredentials(server: TestServer): Promise<Credentials> {
   const { stdout } = await server.operate('tokens', 'create', '--json');
-  const owner: string = JSON.parse(stdout).token;
+  const ownerToken: string = JSON.parse(stdout).token;
   const createResource = async <Body>(path: string, body: object): Promise<Body> => {
-    const response = await server.api<Body>('POST', path, { key: owner, body });
+    const response = await server.api<Body>('POST', path, { key: ownerToken, body });
     assert.equal(response.status, 201, response.text);
     return response.body;
   };
@@ -110,7 +110,7 @@ export async function assertOthersUnaffected({ server, witness }: Fixture, pid: 
   await server.waitUntilSettled([witness.session.id]);
 }
 
-export const residentBytes = (pid: number): number =>
+export const residentBytesOf = (pid: number): number =>
   KIB * Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
 
 export interface Turns {

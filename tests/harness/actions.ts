@@ -74,7 +74,7 @@ export const actionsPath = (server: TestServer, path = ''): string =>
   `/v1/applications/${server.applicationId}/actions${path}`;
 
 /** The Origin header that a page at localhost sends. Passkeys need it, because they are bound to a host name. */
-export const localhostOrigin = (server: TestServer) => ({ origin: server.url.replace('127.0.0.1', 'localhost') });
+export const localhostOriginHeader = (server: TestServer) => ({ origin: server.url.replace('127.0.0.1', 'localhost') });
 
 export const decide = (
   server: TestServer,
@@ -86,13 +86,13 @@ export const decide = (
     'POST',
     actionsPath(server, `/${jobId}/decision`),
     { digest, decision: 'approve', ...body },
-    localhostOrigin(server),
+    localhostOriginHeader(server),
   ) as Promise<ApiResult<ApplicationAction>>; // The type has the fields of an Action and those of an error.
 
 /** Adds a passkey to the account of a person who has stepped up. */
 export async function addPasskey(server: TestServer, person: Person): Promise<Authenticator> {
-  const passkey = new Authenticator(localhostOrigin(server).origin);
-  const originHeader = localhostOrigin(server);
+  const passkey = new Authenticator(localhostOriginHeader(server).origin);
+  const originHeader = localhostOriginHeader(server);
   const { status, body, text } = await person.send<PasskeyChallenge>(
     'POST',
     '/v1/account/passkeys/options',
@@ -120,7 +120,7 @@ export async function signAction(
   forgery: Forgery = {},
 ): Promise<object> {
   const path = actionsPath(server, `/${jobId}/challenge`);
-  const { status, body, text } = await person.send<ActionChallenge>('POST', path, {}, localhostOrigin(server));
+  const { status, body, text } = await person.send<ActionChallenge>('POST', path, {}, localhostOriginHeader(server));
   assert.equal(status, 200, text);
   return passkey.get(body.publicKey ?? assert.fail('the challenge has no publicKey'), forgery);
 }

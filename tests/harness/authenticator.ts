@@ -29,9 +29,9 @@ export class Authenticator {
   /** Creates the response to `navigator.credentials.create`. */
   create(publicKey: Readonly<Record<string, unknown>>, forgery: Forgery = {}): object {
     const clientDataJSON = this.#clientData('webauthn.create', publicKey, forgery);
-    const length = Buffer.alloc(2);
-    length.writeUInt16BE(this.#id.length);
-    const attestedData = Buffer.concat([Buffer.alloc(16), length, this.#id, this.#coseKey()]);
+    const lengthBytes = Buffer.alloc(2);
+    lengthBytes.writeUInt16BE(this.#id.length);
+    const attestedData = Buffer.concat([Buffer.alloc(16), lengthBytes, this.#id, this.#coseKey()]);
     const authData = Buffer.concat([this.#authData(forgery, ATTESTED_FLAG), attestedData]);
     const attestationObject = Buffer.concat([
       Buffer.from([0xa3]),
@@ -76,10 +76,10 @@ export class Authenticator {
 
   #authData({ rpId = new URL(this.#origin).hostname, isVerified = true }: Forgery, extraFlags: number): Buffer {
     this.#counter += 1;
-    const counter = Buffer.alloc(4);
-    counter.writeUInt32BE(this.#counter);
+    const counterBytes = Buffer.alloc(4);
+    counterBytes.writeUInt32BE(this.#counter);
     const flags = PRESENT_FLAG | (isVerified ? VERIFIED_FLAG : 0) | extraFlags;
-    return Buffer.concat([createHash('sha256').update(rpId).digest(), Buffer.from([flags]), counter]);
+    return Buffer.concat([createHash('sha256').update(rpId).digest(), Buffer.from([flags]), counterBytes]);
   }
 
   /** The public key in COSE form: EC2, ES256, P-256. */

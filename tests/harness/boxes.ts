@@ -23,7 +23,7 @@ export function boxesOf(dataDir: string): readonly FoundBox[] {
 
 /** Whether the box has processes, and the helper that opens its egress listener has exited. */
 export const isBoxReady = ({ pids }: FoundBox): boolean =>
-  pids.length > 0 && !pids.some(pid => commandLine(pid).includes('/listener.pl'));
+  pids.length > 0 && !pids.some(pid => commandLineOf(pid).includes('/listener.pl'));
 
 /** Returns the CPU weight of a box relative to a normal one. Undefined if the box has no cgroup with a weight. */
 export function processorShareOf(dataDir: string, id: string): number | undefined {
@@ -46,7 +46,7 @@ function shareIn(path: string, normalWeight: number): number[] {
 }
 
 const environmentOf = (pid: string): string[] => readProc(pid, 'environ').split('\0');
-const commandLine = (pid: number): string => readProc(pid, 'cmdline');
+const commandLineOf = (pid: number): string => readProc(pid, 'cmdline');
 
 function readProc(pid: string | number, file: string): string {
   try {

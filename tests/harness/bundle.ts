@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 const CHECKOUT = join(import.meta.dirname, '../..');
-const FOLDER = process.env.BERTH_TEST_BUNDLE;
+const BUNDLE_FOLDER = process.env.BERTH_TEST_BUNDLE;
 
 const pathOf = (name: string, source: string): string =>
-  FOLDER ? join(FOLDER, `${name}.mjs`) : join(CHECKOUT, source);
+  BUNDLE_FOLDER ? join(BUNDLE_FOLDER, `${name}.mjs`) : join(CHECKOUT, source);
 
 export const PROGRAM = pathOf('berth', 'cli/berth.ts');
 export const CLOCK_PROGRAM = pathOf('serve-with-clock', 'tests/harness/serve-with-clock.ts');
@@ -18,7 +18,7 @@ export const loadCommands = (): Promise<typeof import('../../cli/run.ts')> => im
 
 /** Returns the path of the program that `npm start` runs, for benchmarks. Builds the program if necessary. */
 export async function bundledProgram(): Promise<string> {
-  if (FOLDER) return PROGRAM;
+  if (BUNDLE_FOLDER) return PROGRAM;
   const { bundleServer } = await import('../../tools/bundle-server.ts');
   return join(await bundleServer(), 'berth.mjs');
 }

@@ -7,16 +7,16 @@ import { chownSync, cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { SPARE_RENDERER, switches } from '../../server/engines/browser/switches.ts';
+import { SPARE_RENDERER_FEATURE, switches } from '../../server/engines/browser/switches.ts';
 import { findChromium } from '../../server/engines/slots/chromium.ts';
 import { withTimeout } from '../../server/kit/wait.ts';
 import { CdpClient } from './cdp.ts';
 
-export const CHROMIUM = findChromium() ?? '';
-const READY_WITHIN_MS = 60_000;
-const EXIT_WITHIN_MS = 60_000;
+export const CHROMIUM_PATH = findChromium() ?? '';
+const READY_TIMEOUT_MS = 60_000;
+const EXIT_TIMEOUT_MS = 60_000;
 /** An unprivileged user id, because Chromium refuses to run its sandbox as root. */
-const NOBODY = 65_534;
+const NOBODY_UID = 65_534;
 /**
  * Switches that are left out. `animation-duration-scale` only saves CPU time and would not be set for a Chromium that
  * is started by hand. SPARE_RENDERER is removed for the same reason.
@@ -47,11 +47,11 @@ export class PlainChromium {
   /** Starts Chromium. Resolves when its DevTools port is open. */
   static async start({ profile, onSpawned }: PlainChromiumOptions = {}): Promise<PlainChromium> {
     const folder = mkdtempSync(join(tmpdir(), 'berth-by-hand-'));
-    if (profile !== undefined) copyFor(NOBODY, profile, join(folder, 'profile'));
+    if (profile !== undefined) copyFor(NOBODY_UID, profile, join(folder, 'profile'));
     const switchList = switches({ folder, egressPort: 0, hasSandbox: true })
       .filter(each => !EXCLUDED_SWITCHES.test(each))
-      .map(each => each.replace(`,${SPARE_RENDERER}`, ''));
-    const child = spawn(CHROMIUM, ['--remote-debugging-port=0', ...switchList], {
+      .map(each => each.replace(`,${SPARE_RENDERER_FEATURE}`, ''));
+    const child = spawn(CHROMIUM_PATH, ['--remote-debugging-port=0', ...switchList], {
       stdio: ['ignore', 'ignore', 'pipe'],
       detached: true,
       env: { PATH: '/usr/bin:/bin', HOME: folder },
@@ -60,7 +60,7 @@ export class PlainChromium {
     onSpawned?.();
     endWithThisProcess(child, folder);
     try {
-      const url = await withTimeout(READY_WITHIN_MS, 'Chromium to print the address of its DevTools port', () =>
+      const url = await withTimeout(READY_TIMEOUT_MS, 'Chromium to print the address of its DevTools port', () =>
         waitForUrl(child),
       );
       return new PlainChromium(child, folder, url);
@@ -97,7 +97,7 @@ export class PlainChromium {
     const exit = once(this.#child, 'exit');
     const client = await CdpClient.connect(this.url);
     client.ask('Browser.close').catch(() => {}); // the browser may exit before it responds
-    await withTimeout(EXIT_WITHIN_MS, 'Chromium to end', () => exit).finally(() => killGroup(this.#child));
+    await withTimeout(EXIT_TIMEOUT_MS, 'Chromium to end', () => exit).finally(() => killGroup(this.#child));
     readProfile(join(this.#folder, 'profile'));
     removeProfile(this.#folder);
   }
@@ -112,8 +112,8 @@ function copyFor(uid: number, from: string, to: string): void {
 
 function prepareOrdinaryUser(folder: string): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {};
-  chownSync(folder, NOBODY, NOBODY);
-  return { uid: NOBODY, gid: NOBODY };
+  chownSync(folder, NOBODY_UID, NOBODY_UID);
+  return { uid: NOBODY_UID, gid: NOBODY_UID };
 }
 
 async function waitForUrl(child: ChildProcess): Promise<string> {

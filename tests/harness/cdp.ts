@@ -5,7 +5,7 @@ import { WebSocket } from 'ws';
 import type { ErrorBody } from '../../contract/common.ts';
 import { eventually, withTimeLimit } from './until.ts';
 
-const RESPONSE_MS = 60_000;
+const RESPONSE_TIMEOUT_MS = 60_000;
 /** Matches the messages of errors that occur while a page is navigating or changing its process. */
 const NAVIGATION_ERRORS = /navigated or closed|context was destroyed|Cannot find (default )?(execution )?context/;
 
@@ -41,8 +41,8 @@ export class CdpClient {
     socket.on('error', () => {}); // reported by `waitForClose`
     socket.on('close', (code, reason) => {
       this.#closeResolvers.resolve({ code, reason: String(reason) });
-      for (const reply of this.#resolvers.values())
-        reply({ error: { code: 0, message: `socket closed with ${code}` } });
+      for (const resolveReply of this.#resolvers.values())
+        resolveReply({ error: { code: 0, message: `socket closed with ${code}` } });
     });
   }
 
@@ -62,7 +62,7 @@ export class CdpClient {
       socket.once('open', resolve);
       socket.once('error', reject);
     });
-    await withTimeLimit(`a socket to ${url} to open`, socketOpened, RESPONSE_MS);
+    await withTimeLimit(`a socket to ${url} to open`, socketOpened, RESPONSE_TIMEOUT_MS);
     return client;
   }
 
@@ -85,13 +85,13 @@ export class CdpClient {
   async askRaw(
     write: (id: number) => string | Buffer,
     what = 'a raw message',
-    withinMs = RESPONSE_MS,
+    withinMs = RESPONSE_TIMEOUT_MS,
   ): Promise<CdpMessage> {
     if (this.#socket.readyState === WebSocket.CLOSED) return { error: { code: 0, message: 'the socket is closed' } };
     const id = ++this.#lastId;
-    const reply = new Promise<CdpMessage>(resolve => this.#resolvers.set(id, resolve));
+    const pendingReply = new Promise<CdpMessage>(resolve => this.#resolvers.set(id, resolve));
     this.#socket.send(write(id).toString());
-    return withTimeLimit(`the answer to ${what}`, reply, withinMs).finally(() => this.#resolvers.delete(id));
+    return withTimeLimit(`the answer to ${what}`, pendingReply, withinMs).finally(() => this.#resolvers.delete(id));
   }
 
   /** Sends a string as a text message, and a buffer as a binary message. */
@@ -117,7 +117,7 @@ export class CdpClient {
       if (isMatch(message)) match.resolve(message);
     };
     this.#listeners.add(listen);
-    return withTimeLimit(what, match.promise, RESPONSE_MS).finally(() => this.#listeners.delete(listen));
+    return withTimeLimit(what, match.promise, RESPONSE_TIMEOUT_MS).finally(() => this.#listeners.delete(listen));
   }
 
   /** Calls the listener for every message from now on. */
@@ -173,7 +173,7 @@ export class CdpClient {
   }
 
   /** Waits until the socket is closed, and returns the close code and the reason. */
-  waitForClose(withinMs = RESPONSE_MS): Promise<{ code: number; reason: string }> {
+  waitForClose(withinMs = RESPONSE_TIMEOUT_MS): Promise<{ code: number; reason: string }> {
     return withTimeLimit('the socket to close', this.#closeResolvers.promise, withinMs);
   }
 

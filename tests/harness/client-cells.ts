@@ -29,7 +29,7 @@ export interface Driver {
   close(): Promise<void>;
 }
 
-const STEPS = [1, 1, 3] as const;
+const PAGE_COUNTS = [1, 1, 3] as const;
 const WINDOW_ARGUMENTS: Readonly<Partial<Record<Way, string>>> = {
   popup: "'', 'width=400,height=300'",
   'window.open': "'_blank'",
@@ -64,29 +64,29 @@ export const CELL_PAGES = {
   '/data': 'some data',
 };
 
-export const BASE_READY = "document.title === 'Base'";
-export const READY = "document.title === 'ready'";
+export const BASE_READY_CONDITION = "document.title === 'Base'";
+export const READY_CONDITION = "document.title === 'ready'";
 /**
  * An expression for the base page that unregisters its service workers. An attached debugger keeps an unregistered
  * worker running, so the worker may have to be stopped separately.
  */
-export const UNREGISTER_WORKERS =
+export const UNREGISTER_WORKERS_SCRIPT =
   'navigator.serviceWorker.getRegistrations().then(all => Promise.all(all.map(one => one.unregister()))).then(() => {})';
 /** An expression that runs in a page of a cell and returns what a script can observe about the page. */
-export const STATE = `JSON.stringify([document.title, location.search, opener !== null, innerWidth, innerHeight,
+export const STATE_SCRIPT = `JSON.stringify([document.title, location.search, opener !== null, innerWidth, innerHeight,
   screen.width, screen.height, name, history.length, navigator.userAgent, navigator.webdriver, navigator.language,
   navigator.onLine, document.visibilityState, document.referrer, devicePixelRatio])`;
 
 export const opensByScript = ({ way }: Cell): boolean => way in WINDOW_ARGUMENTS;
 
 /** An expression for the base page. It opens a single window, because Chromium allows one window per user gesture. */
-export const openExpression = (url: string, { way }: Cell): string =>
+export const windowOpenScript = (url: string, { way }: Cell): string =>
   `void window.open(${JSON.stringify(url)}, ${WINDOW_ARGUMENTS[way] ?? ''})`;
 
 /** The URLs that are opened in each step. */
-export function stepsOf(site: string): ReadonlyArray<readonly string[]> {
+export function stepUrlsOf(site: string): ReadonlyArray<readonly string[]> {
   let urlCount = 0;
-  return STEPS.map(count => Array.from({ length: count }, () => `${site}/cell?${urlCount++}`));
+  return PAGE_COUNTS.map(count => Array.from({ length: count }, () => `${site}/cell?${urlCount++}`));
 }
 
 /** Returns the name that tracks use for the page, or other target, with this URL. */

@@ -8,7 +8,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { buildWeb } from '../../tools/build-web.ts';
 import { launchOutsideBrowser } from './outside-browser.ts';
 import type { TestServer } from './server.ts';
-import { WITHIN_MS } from './until.ts';
+import { WAIT_TIMEOUT_MS } from './until.ts';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -21,7 +21,7 @@ const COLOUR_RULES = ['color-contrast', 'link-in-text-block'];
  * colors, font size and font weight.
  */
 const ELEMENTS_MAX = 10_000;
-const ONE_TEXT_OF_EACH_KIND = `(() => {
+const SAMPLE_TEXTS_SCRIPT = `(() => {
   const places = new Map([[null, '']]);
   const kinds = new Map();
   for (const element of document.querySelectorAll('*')) {
@@ -36,7 +36,7 @@ const ONE_TEXT_OF_EACH_KIND = `(() => {
 })()`;
 
 /** Ends transitions at once. A transition in a part of the page that is not painted never ends by itself. */
-const END_TRANSITIONS = `(() => {
+const END_TRANSITIONS_SCRIPT = `(() => {
   for (const animation of document.getAnimations()) if (animation instanceof CSSTransition) animation.finish();
 })()`;
 
@@ -73,7 +73,7 @@ export async function openWatchedPage(display: DisplaySettings, origin: string):
     hasTouch: display.width < 500,
     permissions: ['clipboard-read', 'clipboard-write'],
   });
-  context.setDefaultTimeout(WITHIN_MS);
+  context.setDefaultTimeout(WAIT_TIMEOUT_MS);
   const page = await context.newPage();
   return new WatchedPage(context, page, origin);
 }
@@ -106,7 +106,7 @@ export class WatchedPage {
   async setDisplay({ width, height, colours }: DisplaySettings): Promise<void> {
     await this.page.setViewportSize({ width, height });
     await this.page.emulateMedia({ colorScheme: colours });
-    await this.page.evaluate(END_TRANSITIONS);
+    await this.page.evaluate(END_TRANSITIONS_SCRIPT);
   }
 
   /**
@@ -130,7 +130,7 @@ export class WatchedPage {
     // Results of rules that pass are not collected.
     const options = { resultTypes: ['violations'], ...rules };
     const axeFindings = await this.page.evaluate<AxeFinding[]>(
-      `axe.run(${what === 'the page' ? 'document' : `{ include: ${ONE_TEXT_OF_EACH_KIND} }`}, ${JSON.stringify(options)})
+      `axe.run(${what === 'the page' ? 'document' : `{ include: ${SAMPLE_TEXTS_SCRIPT} }`}, ${JSON.stringify(options)})
         .then(({ violations }) => violations)`,
     );
     return axeFindings.flatMap(({ id, nodes }) =>

@@ -19,7 +19,7 @@ const BUILD_TIMEOUT_MS = 1_200_000;
  */
 const PACKAGES =
   'ca-certificates,chromium,ffmpeg,bubblewrap,iproute2,perl-base,libnss3-tools,util-linux,mount,coreutils,tini,fonts-liberation,fonts-noto-core,fonts-noto-color-emoji';
-const SOURCES = ['/etc/apt/sources.list.d/debian.sources', '/etc/apt/sources.list'];
+const APT_SOURCE_PATHS = ['/etc/apt/sources.list.d/debian.sources', '/etc/apt/sources.list'];
 
 /** crun fails on a machine that has both cgroup versions, so version 2 is unmounted for podman on such a machine. */
 const ONE_CGROUP_SCRIPT = `second=$(awk '$3 == "cgroup2" && $2 != "/sys/fs/cgroup" {print $2}' /proc/mounts)
@@ -80,9 +80,9 @@ function ensureBaseImage(): void {
   const folder = mkdtempSync(join(tmpdir(), 'berth-base-'));
   try {
     const root = join(folder, 'root.tar');
-    const sources = SOURCES.find(path => existsSync(path)) ?? '';
+    const sourcesPath = APT_SOURCE_PATHS.find(path => existsSync(path)) ?? '';
     const suite = /VERSION_CODENAME=(\w+)/.exec(readFileSync('/etc/os-release', 'utf8'))?.[1] ?? 'bookworm';
-    const args = ['--variant=minbase', `--include=${PACKAGES}`, suite, root, sources];
+    const args = ['--variant=minbase', `--include=${PACKAGES}`, suite, root, sourcesPath];
     const result = spawnSync('mmdebstrap', args, { encoding: 'utf8', timeout: BUILD_TIMEOUT_MS });
     assert.equal(result.status, 0, result.stderr);
     runPodman('import', '--quiet', root, `${BASE}:debian`);

@@ -4,7 +4,7 @@ import type { SessionEvent } from '../../contract/events.ts';
 import type { TestServer } from './server.ts';
 import { eventually } from './until.ts';
 
-const SAVED_WITHIN_MS = 120_000;
+const SAVE_TIMEOUT_MS = 120_000;
 
 /** Without `key`, here and below, the context belongs to the server's first application. */
 export async function createContext(server: TestServer, body: object = {}, key?: string): Promise<Context> {
@@ -21,7 +21,7 @@ export async function readContext(server: TestServer, id: string, key?: string):
 
 const keyOption = (key: string | undefined): { key?: string } => (key === undefined ? {} : { key });
 
-export async function versionsOf(server: TestServer, id: string): Promise<ContextVersion[]> {
+export async function listVersions(server: TestServer, id: string): Promise<ContextVersion[]> {
   const response = await server.api<ContextVersion[]>('GET', `/v1/browsers/contexts/${id}/versions`);
   if (response.status !== 200)
     throw new Error(`the versions of context ${id} could not be listed: ${response.status} ${response.text}`);
@@ -33,10 +33,10 @@ export const waitForVersion = (server: TestServer, id: string, version: number, 
     `context ${id} to have version ${version}`,
     () => readContext(server, id, key),
     context => context.version >= version,
-    SAVED_WITHIN_MS,
+    SAVE_TIMEOUT_MS,
   );
 
-export async function contextEventsOf(server: TestServer, sessionId: string): Promise<SessionEvent[]> {
+export async function listContextEvents(server: TestServer, sessionId: string): Promise<SessionEvent[]> {
   const path = `/v1/browsers/sessions/${sessionId}/events?limit=1000`;
   const response = await server.api<{ data: SessionEvent[] }>('GET', path);
   if (response.status !== 200)
@@ -48,11 +48,11 @@ export const waitForContextEvent = (
   server: TestServer,
   session: string,
   type: string,
-  withinMs = SAVED_WITHIN_MS,
+  withinMs = SAVE_TIMEOUT_MS,
 ): Promise<SessionEvent> =>
   eventually(
     `session ${session} to have the event ${type}`,
-    async () => (await contextEventsOf(server, session)).find(event => event.type === type),
+    async () => (await listContextEvents(server, session)).find(event => event.type === type),
     Boolean,
     withinMs,
   ).then(event => {

@@ -1,7 +1,7 @@
 // Finds the ffmpeg processes of a server among its child processes.
 import { readdirSync, readFileSync } from 'node:fs';
 
-export function encodersOf(serverPid: number): number[] {
+export function encoderPidsOf(serverPid: number): number[] {
   return readdirSync('/proc')
     .filter(name => /^\d+$/.test(name))
     .map(Number)

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { ENGINES, type Engine } from '../../contract/sessions.ts';
 import type { Observations } from './look.ts';
 
-const DOCUMENT = join(import.meta.dirname, '../../docs/engines.md');
+const DOCUMENT_PATH = join(import.meta.dirname, '../../docs/engines.md');
 const BEGIN_MARK = '<!-- Written by `npm run gen:engines`. -->';
 const END_MARK = '<!-- The end of what it writes. -->';
 /** The maximum number of differences that are named in a line. Further differences are only counted. */
@@ -13,7 +13,7 @@ const DIFFERENCES_MAX = 8;
 /** The results of each engine, by feature. */
 export type FeatureResults = ReadonlyMap<string, Readonly<Record<Engine, string>>>;
 
-export function engineTables(features: FeatureResults, observations: Readonly<Record<Engine, Observations>>): string {
+export function renderTables(features: FeatureResults, observations: Readonly<Record<Engine, Observations>>): string {
   const lines = Object.keys(observations.chromium).sort();
   const rows = lines.map(
     line =>
@@ -39,15 +39,15 @@ export function engineTables(features: FeatureResults, observations: Readonly<Re
 
 /** The part of the document between the marks. */
 export function readTables(): string {
-  const text = readFileSync(DOCUMENT, 'utf8');
+  const text = readFileSync(DOCUMENT_PATH, 'utf8');
   const [from, to] = [text.indexOf(BEGIN_MARK), text.indexOf(END_MARK)];
   return from < 0 || to < from ? '' : text.slice(from, to + END_MARK.length);
 }
 
 export function writeTables(tables: string): void {
-  const text = readFileSync(DOCUMENT, 'utf8');
+  const text = readFileSync(DOCUMENT_PATH, 'utf8');
   writeFileSync(
-    DOCUMENT,
+    DOCUMENT_PATH,
     text.replace(readTables(), () => tables),
   );
 }
@@ -83,8 +83,10 @@ function leavesOf(value: unknown, name = ''): readonly string[] {
   const text = String(value)
     .replaceAll(/\d+\.\d+\.\d{2,}\.\d+/g, 'VERSION')
     .replaceAll(/\b1\d\d\b/g, 'MAJOR');
-  const values = (text.length > LIST_CHARACTERS ? text.split(',') : [text]).filter(each => each !== '' || name !== '');
+  const values = (text.length > LIST_CHARACTERS_MIN ? text.split(',') : [text]).filter(
+    each => each !== '' || name !== '',
+  );
   return values.map(each => (name === '' ? each : `${name}: ${each}`).replaceAll('|', '\\|'));
 }
 
-const LIST_CHARACTERS = 500;
+const LIST_CHARACTERS_MIN = 500;

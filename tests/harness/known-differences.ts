@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const DOCUMENT = join(import.meta.dirname, '../../docs/connecting.md');
+const DOCUMENT_PATH = join(import.meta.dirname, '../../docs/connecting.md');
 const HEADING = '## What differs from a Chromium of your own';
 /**
  * Matches a row of the list: events and one of their fields, an optional value, and the sessions in which they differ.
@@ -19,10 +19,10 @@ interface Difference {
   readonly everywhere: boolean;
 }
 
-const differences: readonly Difference[] = rowsOf(readFileSync(DOCUMENT, 'utf8')).map(row => {
+const differences: readonly Difference[] = rowsOf(readFileSync(DOCUMENT_PATH, 'utf8')).map(row => {
   const [, events, field, value, where] = ROW.exec(row) ?? [];
   if (events === undefined || field === undefined)
-    throw new Error(`${DOCUMENT} contains a row that does not match the format of the list: ${row}`);
+    throw new Error(`${DOCUMENT_PATH} contains a row that does not match the format of the list: ${row}`);
   return { methods: events.replaceAll('`', '').split(', '), field, value, everywhere: where === 'every session' };
 });
 

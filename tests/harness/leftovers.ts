@@ -8,7 +8,7 @@ const CGROUP_DEPTH_MAX = 6;
 const TEXT_CHARACTERS_MAX = 300;
 
 /** Returns the leftovers of all sessions except those whose ids are in `keep`. */
-export function sessionLeftovers(dataDir: string, keep: ReadonlySet<string> = new Set()): string[] {
+export function findSessionLeftovers(dataDir: string, keep: ReadonlySet<string> = new Set()): string[] {
   const isSpared = (text: string): boolean => [...keep].some(id => text.includes(id));
   const mountOf = createMountFinder(`${dataDir}/sessions/`);
   const mark = `BERTH_BOX=${installIdOf(dataDir)}/`;
@@ -27,10 +27,14 @@ export function sessionLeftovers(dataDir: string, keep: ReadonlySet<string> = ne
 }
 
 /** Returns the leftovers of a server and its database after the server has stopped. */
-export function serverLeftovers(dataDir: string): string[] {
-  const byCommand = listProcesses().filter(({ command }) => command.includes(`${dataDir}/`));
-  const byEnvironment = listProcesses().filter(({ pid }) => environmentOf(pid).includes(`BERTH_DATA_DIR=${dataDir}`));
-  return [...byCommand, ...byEnvironment].map(({ pid, command }) => `process ${pid}: ${command.slice(0, 120)}`);
+export function findServerLeftovers(dataDir: string): string[] {
+  const commandMatches = listProcesses().filter(({ command }) => command.includes(`${dataDir}/`));
+  const environmentMatches = listProcesses().filter(({ pid }) =>
+    environmentOf(pid).includes(`BERTH_DATA_DIR=${dataDir}`),
+  );
+  return [...commandMatches, ...environmentMatches].map(
+    ({ pid, command }) => `process ${pid}: ${command.slice(0, 120)}`,
+  );
 }
 
 export function installIdOf(dataDir: string): string | undefined {

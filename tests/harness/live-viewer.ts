@@ -28,11 +28,11 @@ export class LiveViewer {
    * rejects with an error that names the status.
    */
   static async open(url: string, holder?: string): Promise<LiveViewer> {
-    const address = new URL(url);
-    address.protocol = address.protocol.replace('http', 'ws');
-    address.pathname += '/socket';
-    if (holder !== undefined) address.searchParams.set('holder', holder);
-    const socket = new WebSocket(address);
+    const socketUrl = new URL(url);
+    socketUrl.protocol = socketUrl.protocol.replace('http', 'ws');
+    socketUrl.pathname += '/socket';
+    if (holder !== undefined) socketUrl.searchParams.set('holder', holder);
+    const socket = new WebSocket(socketUrl);
     const viewer = new LiveViewer(socket);
     await new Promise<void>((resolve, reject) => {
       socket.once('open', resolve);
@@ -114,11 +114,11 @@ export class LiveViewer {
   }
 
   #onFrame(data: Buffer): void {
-    const length = data.readUInt16BE(0);
+    const headLength = data.readUInt16BE(0);
     this.frameCount++;
     this.newestFrame = {
-      head: JSON.parse(data.subarray(2, 2 + length).toString('utf8')),
-      jpeg: data.subarray(2 + length),
+      head: JSON.parse(data.subarray(2, 2 + headLength).toString('utf8')),
+      jpeg: data.subarray(2 + headLength),
     };
     if (!this.isSlow) this.send({ type: 'drawn' });
   }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { Page } from './pages.ts';
 
-const DOCUMENT = join(import.meta.dirname, '../../docs/what-pages-notice.md');
+const DOCUMENT_PATH = join(import.meta.dirname, '../../docs/what-pages-notice.md');
 
 /** The checks, by line of docs/what-pages-notice.md. Each is the body of an async function. */
 const CHECKS = {
@@ -138,6 +138,6 @@ export function createLookPages(): {
 
 /** Returns the first column of the table in docs/what-pages-notice.md: the properties that pages can check. */
 export function documentedChecks(): readonly string[] {
-  const rows = readFileSync(DOCUMENT, 'utf8').split('| --- | --- |')[1] ?? '';
+  const rows = readFileSync(DOCUMENT_PATH, 'utf8').split('| --- | --- |')[1] ?? '';
   return rows.split('\n').flatMap(row => row.split('|')[1]?.trim() ?? []);
 }

@@ -64,7 +64,7 @@ export const readAccountId = async (person: Person): Promise<string> =>
   (await person.get<CurrentAccount>('/v1/account')).body.id;
 
 /** Returns the role of each account in the first application. */
-export async function rolesOf(server: TestServer, reader: Person): Promise<ReadonlyMap<string, Role>> {
+export async function readRoles(server: TestServer, reader: Person): Promise<ReadonlyMap<string, Role>> {
   const { status, body, text } = await reader.get<MemberPage>(
     `/v1/applications/${server.applicationId}/members?limit=100`,
   );

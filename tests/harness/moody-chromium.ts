@@ -11,7 +11,7 @@ const REAL_CHROMIUM = '/usr/lib/chromium/chromium';
 /**
  * Longer than 3.6 s, the time limit that an official client uses for `create({ timeout: 3600 })` (docs/connecting.md).
  */
-export const SLOW_SECONDS = 4.5;
+export const START_DELAY_SECONDS = 4.5;
 
 export interface FaultyChromium {
   /** The value of BERTH_CHROMIUM. */
@@ -34,7 +34,7 @@ export async function createFaultyChromium(): Promise<FaultyChromium> {
     `#!${folder}/dash`,
     `read -r mood < ${behaviorFile}`,
     `[ "$mood" = hangs ] && exec ${folder}/sleep 3600`,
-    `[ "$mood" = slow ] && ${folder}/sleep ${SLOW_SECONDS}`,
+    `[ "$mood" = slow ] && ${folder}/sleep ${START_DELAY_SECONDS}`,
     `[ "$mood" = fails ] && { echo 'this start of Chromium fails on purpose' >&2; exit 1; }`,
     `exec ${REAL_CHROMIUM} "$@"`,
     '',

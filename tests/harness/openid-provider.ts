@@ -81,19 +81,19 @@ export class PlainBrowser {
 
   async #send(method: string, url: string, body?: string): Promise<HttpResult> {
     const cookie = [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-    const result = await sendRequest(url, {
+    const response = await sendRequest(url, {
       ...{ method, body },
       headers: {
         ...(cookie ? { cookie } : {}),
         ...(body ? { 'content-type': 'application/x-www-form-urlencoded' } : {}),
       },
     });
-    for (const set of result.headers['set-cookie'] ?? []) {
+    for (const set of response.headers['set-cookie'] ?? []) {
       const [pair = ''] = set.split(';', 1);
       const at = pair.indexOf('=');
       this.#cookies.set(pair.slice(0, at), pair.slice(at + 1));
     }
-    return result;
+    return response;
   }
 }
 

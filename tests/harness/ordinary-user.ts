@@ -39,13 +39,13 @@ export function makeOrdinaryUser(): OrdinaryUser {
   mkdirSync(home);
   chownSync(home, uid, gid);
   const checkout = join(folder, 'checkout');
-  for (const part of [...COPIED_PATHS, ...productionPackages()])
+  for (const part of [...COPIED_PATHS, ...listPackageFolders()])
     cpSync(join(CHECKOUT, part), join(checkout, part), { recursive: true });
   return { uid, gid, home, checkout, node: join(checkout, 'node_modules/node/bin/node'), cleanups };
 }
 
 /** Folders of the production packages, according to the lock file. */
-function productionPackages(): string[] {
+function listPackageFolders(): string[] {
   const lock: { packages: Record<string, { dev?: true }> } = JSON.parse(
     readFileSync(join(CHECKOUT, 'node_modules/.package-lock.json'), 'utf8'),
   );

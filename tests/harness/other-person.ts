@@ -31,14 +31,14 @@ export async function registerOtherPerson(server: TestServer, email: string, rol
  * Returns all rows of these tables as text. The tables are read one after another, because the embedded database has
  * few connections.
  */
-export async function databaseText(server: TestServer, tables: readonly string[]): Promise<string> {
+export async function readDatabaseText(server: TestServer, tables: readonly string[]): Promise<string> {
   const tableRows: unknown[] = [];
   for (const table of tables) tableRows.push(await queryRows(server, `select ${table}::text from ${table}`));
   return JSON.stringify(tableRows);
 }
 
 /** An IPv4 address of this machine other than loopback. */
-export const machineAddress = (): string | undefined =>
+export const findMachineAddress = (): string | undefined =>
   Object.values(networkInterfaces())
     .flatMap(addresses => addresses ?? [])
     .find(({ family, internal }) => family === 'IPv4' && !internal)?.address;

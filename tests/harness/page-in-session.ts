@@ -30,11 +30,11 @@ export class PageInSession {
     const session = await server.createSession({ keepAlive: true });
     const cdp = await CdpClient.connect(session.connectUrl);
     const page = await cdp.attachToPage();
-    const address = `http://localhost:${new URL(server.url).port}`;
+    const origin = `http://localhost:${new URL(server.url).port}`;
     const [name = '', value = ''] = cookie.split('=');
-    await cdp.send('Network.setCookie', { name, value, url: address, httpOnly: true }, page);
+    await cdp.send('Network.setCookie', { name, value, url: origin, httpOnly: true }, page);
     await cdp.send('Page.setBypassCSP', { enabled: true }, page);
-    await cdp.visit(`${address}/docs`, page);
+    await cdp.visit(`${origin}/docs`, page);
     return new PageInSession(server, session, cdp, page);
   }
 

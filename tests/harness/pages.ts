@@ -22,7 +22,7 @@ export interface Pages {
   hits(path: string): number;
 }
 
-export const BIG_BYTES = 8 * 1024 ** 2;
+export const BIG_FILE_BYTES = 8 * 1024 ** 2;
 export const FILE_NAME = 'report.csv';
 export const FILE_TEXT = 'name,amount\nberth,1\n';
 
@@ -44,7 +44,7 @@ const STANDARD_PAGES: Readonly<Record<string, Page>> = {
   },
   '/big': (_, response) => {
     response.writeHead(200, { 'content-type': 'application/octet-stream' });
-    response.end(Buffer.alloc(BIG_BYTES, 'x'));
+    response.end(Buffer.alloc(BIG_FILE_BYTES, 'x'));
   },
   '/redirect': (_, response) => {
     response.writeHead(302, { location: '/next' });

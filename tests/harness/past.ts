@@ -9,9 +9,9 @@ import type { TestServer } from './server.ts';
 export async function insertUsageHistory(server: TestServer): Promise<void> {
   const from = new Date(server.now().getTime() - 30 * 24 * 3_600_000);
   const values = [server.applicationId, from, server.now()];
-  await queryRows(server, `${INSERT_USAGE_HOURS} select $1, hour, null, ${COUNTS} from hours`, values);
+  await queryRows(server, `${INSERT_USAGE_HOURS} select $1, hour, null, ${HOUR_COLUMNS} from hours`, values);
   const key = '(select min(id::text)::uuid from keys where application_id = $1)';
-  await queryRows(server, `${INSERT_USAGE_HOURS} select $1, hour, ${key}, ${COUNTS} from hours`, values);
+  await queryRows(server, `${INSERT_USAGE_HOURS} select $1, hour, ${key}, ${HOUR_COLUMNS} from hours`, values);
   await queryRows(
     server,
     `insert into usage_summed (until) values (date_trunc('hour', $1::timestamptz, 'UTC'))
@@ -29,7 +29,7 @@ const INSERT_USAGE_HOURS = `
     bytes_received, bytes_sent)`;
 
 /** 23 counts of starts by duration: most are from 50 to 75 ms, a few above 500 ms. */
-const COUNTS = `n, n, n / 9,
+const HOUR_COLUMNS = `n, n, n / 9,
   jsonb_build_object('released', n - n / 9, 'crashed', n / 9),
   array[0, 0, 0, 0, 0, 0, 0, n - n / 6, 0, 0, 0, 0, 0, 0, n / 6, 0, 0, 0, 0, 0, 0, 0, 0],
   n / 2, n * 95000, n * 4100, n * 2500000::bigint, n * 90000`;

@@ -10,9 +10,9 @@ function streamsOf(pdf: Buffer): readonly string[] {
     if (all.slice(index - 3, index) === 'end') return [];
     const end = all.indexOf('endstream', index);
     const bytes = pdf.subarray(index + length, end);
-    const isPacked = all.slice(all.lastIndexOf('obj', index), index).includes('/FlateDecode');
+    const isCompressed = all.slice(all.lastIndexOf('obj', index), index).includes('/FlateDecode');
     try {
-      return [isPacked ? inflateSync(bytes).toString('latin1') : bytes.toString('latin1')];
+      return [isCompressed ? inflateSync(bytes).toString('latin1') : bytes.toString('latin1')];
     } catch {
       return []; // the stream cannot be unpacked, so it contains no text
     }

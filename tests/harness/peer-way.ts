@@ -34,7 +34,7 @@ export interface PeerPath {
   /** Returns the bytes that passed through the relay. */
   relayedBytes(): Buffer;
   /** Lets an impostor with this certificate respond in place of the host while `during` is running. */
-  impersonate(certificate: SignedCertificate, during: (impostor: Impostor) => Promise<void>): Promise<void>;
+  impersonate(certificate: SignedCertificate, work: (impostor: Impostor) => Promise<void>): Promise<void>;
 }
 
 export async function openPeerPath(): Promise<PeerPath> {
@@ -48,7 +48,7 @@ export async function openPeerPath(): Promise<PeerPath> {
   };
   const chunks: Buffer[] = [];
   const sockets = new Set<Socket>();
-  let bytes = 0;
+  let relayedByteCount = 0;
   let impostor: Server | undefined;
   const port = await claimFreePort();
   const relay = createServer(socket => {
@@ -61,8 +61,8 @@ export async function openPeerPath(): Promise<PeerPath> {
     ] as const) {
       sockets.add(one);
       one.on('data', (chunk: Buffer) => {
-        bytes += chunk.length;
-        if (bytes <= RECORDED_BYTES_MAX) chunks.push(chunk);
+        relayedByteCount += chunk.length;
+        if (relayedByteCount <= RECORDED_BYTES_MAX) chunks.push(chunk);
       });
       one.pipe(other);
       one.on('error', () => other.destroy());
@@ -89,7 +89,7 @@ export async function openPeerPath(): Promise<PeerPath> {
     },
     issue: (...args) => authority.issue(...args),
     relayedBytes: () => Buffer.concat(chunks),
-    impersonate: async (certificate, during) => {
+    impersonate: async (certificate, work) => {
       const receivedChunks: Buffer[] = [];
       let connectionCount = 0;
       const server = createTlsServer({ ...certificate }, socket => {
@@ -104,7 +104,7 @@ export async function openPeerPath(): Promise<PeerPath> {
       impostor = server;
       dropConnections();
       try {
-        await during({
+        await work({
           receivedText: () => Buffer.concat(receivedChunks).toString('latin1'),
           connectionCount: () => connectionCount,
         });

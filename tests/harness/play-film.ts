@@ -19,9 +19,9 @@ export interface PlaybackResult {
 /** Plays the recording to its end at four times the speed, then seeks to the green part. */
 export async function playFilm(playlist: () => Promise<string | undefined>): Promise<PlaybackResult> {
   const server = createServer(async (request, response) => {
-    const isList = request.url?.startsWith('/list') ?? false;
-    response.setHeader('content-type', isList ? 'application/vnd.apple.mpegurl' : 'text/html');
-    if (isList) response.end(await playlist());
+    const isPlaylist = request.url?.startsWith('/list') ?? false;
+    response.setHeader('content-type', isPlaylist ? 'application/vnd.apple.mpegurl' : 'text/html');
+    if (isPlaylist) response.end(await playlist());
     else response.end(request.url === '/hls.js' ? readFileSync(HLS_SCRIPT_PATH) : PAGE);
   });
   server.listen(0, '127.0.0.1');
@@ -31,7 +31,7 @@ export async function playFilm(playlist: () => Promise<string | undefined>): Pro
   try {
     const page = await browser.newPage();
     await page.goto(`http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}/`);
-    return (await page.evaluate(`(${PLAYER})(${PLAY_MS_MAX})`)) as PlaybackResult;
+    return (await page.evaluate(`(${PLAY_SCRIPT})(${PLAY_MS_MAX})`)) as PlaybackResult;
   } finally {
     await browser.close();
     server.closeAllConnections();
@@ -42,7 +42,7 @@ export async function playFilm(playlist: () => Promise<string | undefined>): Pro
 const PAGE = '<!doctype html><video muted width=320></video><script src="/hls.js"></script>';
 
 /** The source of a function that runs in the page with the player. It plays the recording and returns what happened. */
-const PLAYER = `async withinMs => {
+const PLAY_SCRIPT = `async withinMs => {
   const video = document.querySelector('video');
   const errors = [];
   const hls = new Hls();

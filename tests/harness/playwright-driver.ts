@@ -8,20 +8,20 @@ import {
   type Request,
 } from 'playwright-core';
 import {
-  BASE_READY,
+  BASE_READY_CONDITION,
   type Cell,
   type Driver,
   isRecorded,
-  openExpression,
   opensByScript,
   pathOf,
-  READY,
-  STATE,
-  stepsOf,
+  READY_CONDITION,
+  STATE_SCRIPT,
+  stepUrlsOf,
   TrackRecorder,
   type TracksReader,
   trackNameOf,
-  UNREGISTER_WORKERS,
+  UNREGISTER_WORKERS_SCRIPT,
+  windowOpenScript,
 } from './client-cells.ts';
 import { eventually } from './until.ts';
 
@@ -48,24 +48,24 @@ export class PlaywrightDriver implements Driver {
     const base = await context.newPage();
     base.on('popup', popup => recorder.add('popups', trackNameOf(popup.url())));
     await base.goto(`${this.#site}/base`);
-    await base.waitForFunction(BASE_READY);
+    await base.waitForFunction(BASE_READY_CONDITION);
     const pages = (): PlaywrightPage[] => context.pages().slice(pageCountBefore + 1);
     const urls: string[] = [];
-    for (const step of stepsOf(this.#site)) {
+    for (const step of stepUrlsOf(this.#site)) {
       urls.push(...step);
       await this.#open(cell, step, context, base);
       await eventually('the pages of the cell', pages, found => found.length === urls.length);
-      for (const page of pages()) await page.waitForFunction(READY);
+      for (const page of pages()) await page.waitForFunction(READY_CONDITION);
     }
     const openedPages = pages();
     for (const page of openedPages) {
-      recorder.add(`${trackNameOf(page.url())} state`, String(await page.evaluate(STATE)), page.viewportSize());
+      recorder.add(`${trackNameOf(page.url())} state`, String(await page.evaluate(STATE_SCRIPT)), page.viewportSize());
       recorder.add(`${trackNameOf(page.url())} opener`, (await page.opener())?.url().replace(this.#site, '') ?? 'none');
     }
-    await base.evaluate(UNREGISTER_WORKERS);
-    const session = await context.newCDPSession(base);
-    await session.send('ServiceWorker.enable');
-    await session.send('ServiceWorker.stopAllWorkers');
+    await base.evaluate(UNREGISTER_WORKERS_SCRIPT);
+    const channel = await context.newCDPSession(base);
+    await channel.send('ServiceWorker.enable');
+    await channel.send('ServiceWorker.stopAllWorkers');
     for (const page of [...openedPages, base]) {
       const name = trackNameOf(page.url());
       await page.close();
@@ -84,7 +84,7 @@ export class PlaywrightDriver implements Driver {
 
   async #open(cell: Cell, urls: readonly string[], context: BrowserContext, base: PlaywrightPage): Promise<void> {
     if (opensByScript(cell)) {
-      for (const url of urls) await base.evaluate(openExpression(url, cell));
+      for (const url of urls) await base.evaluate(windowOpenScript(url, cell));
       return;
     }
     if (cell.way === 'page') {
@@ -92,9 +92,9 @@ export class PlaywrightDriver implements Driver {
       await Promise.all(openedPages.map((page, n) => page.goto(urls[n] ?? '')));
       return;
     }
-    const session = await context.newCDPSession(base);
-    const { targetInfo } = await session.send('Target.getTargetInfo');
-    await session.detach();
+    const channel = await context.newCDPSession(base);
+    const { targetInfo } = await channel.send('Target.getTargetInfo');
+    await channel.detach();
     const { browserContextId } = targetInfo;
     const contextParams = cell.ownContext && browserContextId !== undefined ? { browserContextId } : {};
     const root = await this.#browser.newBrowserCDPSession();

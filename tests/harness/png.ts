@@ -10,26 +10,26 @@ export interface Picture {
 }
 
 const SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex');
-const CHANNELS: Readonly<Record<number, number>> = { 2: 3, 6: 4 };
+const CHANNEL_COUNTS: Readonly<Record<number, number>> = { 2: 3, 6: 4 };
 
 export function decodePng(file: Buffer): Picture {
   assert.ok(file.subarray(0, 8).equals(SIGNATURE), 'the file is not a PNG');
   const chunks = [...chunksOf(file)];
   const header = chunks.find(({ type }) => type === 'IHDR')?.data ?? Buffer.alloc(13);
   const [width, height, depth, colourType] = [header.readUInt32BE(0), header.readUInt32BE(4), header[8], header[9]];
-  const channels = CHANNELS[colourType ?? -1];
+  const channelCount = CHANNEL_COUNTS[colourType ?? -1];
   assert.ok(
-    depth === 8 && channels && header[12] === 0,
+    depth === 8 && channelCount && header[12] === 0,
     'unsupported PNG: expected 8 bits per channel, RGB or RGBA, not interlaced',
   );
   const compressedData = Buffer.concat(chunks.filter(({ type }) => type === 'IDAT').map(({ data }) => data));
-  const pixels = unfilter(inflateSync(compressedData), width * channels, height, channels);
+  const pixels = unfilter(inflateSync(compressedData), width * channelCount, height, channelCount);
   return {
     width,
     height,
     colourAt: (x, y) => {
       assert.ok(x >= 0 && x < width && y >= 0 && y < height, `${x},${y} lies outside of ${width}x${height}`);
-      const at = (y * width + x) * channels;
+      const at = (y * width + x) * channelCount;
       return `#${pixels.subarray(at, at + 3).toString('hex')}`;
     },
   };
@@ -44,26 +44,26 @@ function* chunksOf(file: Buffer): Generator<{ type: string; data: Buffer }> {
 }
 
 /** Removes the filters. Each line has a filter that predicts bytes from those to the left, above, and above left. */
-function unfilter(raw: Buffer, stride: number, height: number, channels: number): Buffer {
+function unfilter(raw: Buffer, stride: number, height: number, channelCount: number): Buffer {
   const out = Buffer.alloc(stride * height);
   for (let y = 0; y < height; y++) {
-    const filter = raw[y * (stride + 1)] ?? 0;
+    const filterType = raw[y * (stride + 1)] ?? 0;
     for (let x = 0; x < stride; x++) {
       const at = y * stride + x;
-      const left = x < channels ? 0 : (out[at - channels] ?? 0);
+      const left = x < channelCount ? 0 : (out[at - channelCount] ?? 0);
       const up = y === 0 ? 0 : (out[at - stride] ?? 0);
-      const upLeft = x < channels || y === 0 ? 0 : (out[at - stride - channels] ?? 0);
-      out[at] = (raw[y * (stride + 1) + 1 + x] ?? 0) + predictByte(filter, left, up, upLeft);
+      const upLeft = x < channelCount || y === 0 ? 0 : (out[at - stride - channelCount] ?? 0);
+      out[at] = (raw[y * (stride + 1) + 1 + x] ?? 0) + predictByte(filterType, left, up, upLeft);
     }
   }
   return out;
 }
 
-function predictByte(filter: number, left: number, up: number, upLeft: number): number {
-  if (filter === 1) return left;
-  if (filter === 2) return up;
-  if (filter === 3) return (left + up) >> 1;
-  return filter === 4 ? paethPrediction(left, up, upLeft) : 0;
+function predictByte(filterType: number, left: number, up: number, upLeft: number): number {
+  if (filterType === 1) return left;
+  if (filterType === 2) return up;
+  if (filterType === 3) return (left + up) >> 1;
+  return filterType === 4 ? paethPrediction(left, up, upLeft) : 0;
 }
 
 function paethPrediction(left: number, up: number, upLeft: number): number {

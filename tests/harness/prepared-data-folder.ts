@@ -37,15 +37,15 @@ function copyIfChanged(from: string, to: string): void {
   renameSync(temporaryPath, to);
 }
 
-let folder: string | undefined;
+let cachedFolder: string | undefined;
 
 function preparedFolder(): string {
-  if (folder !== undefined) return folder;
+  if (cachedFolder !== undefined) return cachedFolder;
   const digest = createHash('sha256');
   for (const path of DIGEST_INPUTS.flatMap(glob => globSync(glob, { cwd: ROOT })).sort())
     digest.update(path).update(readFileSync(join(ROOT, path)));
-  folder = join(PREPARED_FOLDERS, digest.digest('hex').slice(0, 16));
-  return folder;
+  cachedFolder = join(PREPARED_FOLDERS, digest.digest('hex').slice(0, 16));
+  return cachedFolder;
 }
 
 async function makePreparedFolder(preparedPath: string): Promise<void> {

@@ -8,20 +8,20 @@ import puppeteer, {
   type Target as PuppeteerTarget,
 } from 'puppeteer-core';
 import {
-  BASE_READY,
+  BASE_READY_CONDITION,
   type Cell,
   type Driver,
   isRecorded,
-  openExpression,
   opensByScript,
   pathOf,
-  READY,
-  STATE,
-  stepsOf,
+  READY_CONDITION,
+  STATE_SCRIPT,
+  stepUrlsOf,
   TrackRecorder,
   type TracksReader,
   trackNameOf,
-  UNREGISTER_WORKERS,
+  UNREGISTER_WORKERS_SCRIPT,
+  windowOpenScript,
 } from './client-cells.ts';
 import { eventually } from './until.ts';
 
@@ -46,32 +46,32 @@ export class PuppeteerDriver implements Driver {
     const stopListening = listen(context, recorder);
     const base = await context.newPage();
     await base.goto(`${this.#site}/base`);
-    await base.waitForFunction(BASE_READY);
+    await base.waitForFunction(BASE_READY_CONDITION);
     base.on('popup', popup => recorder.add('popups', popup === null));
     const openedTargets = (): PuppeteerTarget[] =>
       context
         .targets()
         .filter(one => one.type() === 'page' && one.url().includes('/cell?') && !earlierTargets.has(one));
     const urls: string[] = [];
-    for (const step of stepsOf(this.#site)) {
+    for (const step of stepUrlsOf(this.#site)) {
       urls.push(...step);
       await this.#open(cell, step, base, recorder, createdContext?.id);
       await eventually('the pages of the cell', openedTargets, targets => targets.length === urls.length);
-      for (const target of openedTargets()) await (await target.page())?.waitForFunction(READY);
+      for (const target of openedTargets()) await (await target.page())?.waitForFunction(READY_CONDITION);
     }
     for (const target of openedTargets()) {
       const page = await target.page();
       if (!page) throw new Error('Puppeteer has no page for the target of a new page');
       const name = trackNameOf(page.url());
-      recorder.add(`${name} state`, String(await page.evaluate(STATE)), page.viewport());
+      recorder.add(`${name} state`, String(await page.evaluate(STATE_SCRIPT)), page.viewport());
       recorder.add(`${name} opener`, target.opener()?.url().replace(this.#site, '') ?? 'none');
       await page.close();
       recorder.add(`${name} closed`, page.isClosed());
     }
-    await base.evaluate(UNREGISTER_WORKERS);
-    const session = await base.createCDPSession();
-    await session.send('ServiceWorker.enable');
-    await session.send('ServiceWorker.stopAllWorkers');
+    await base.evaluate(UNREGISTER_WORKERS_SCRIPT);
+    const channel = await base.createCDPSession();
+    await channel.send('ServiceWorker.enable');
+    await channel.send('ServiceWorker.stopAllWorkers');
     await base.close();
     await eventually('every target to be gone', () => context.targets().every(one => earlierTargets.has(one)));
     stopListening();
@@ -91,7 +91,7 @@ export class PuppeteerDriver implements Driver {
     browserContextId: string | undefined,
   ): Promise<void> {
     if (opensByScript(cell)) {
-      for (const url of urls) await base.evaluate(openExpression(url, cell));
+      for (const url of urls) await base.evaluate(windowOpenScript(url, cell));
       return;
     }
     if (cell.way === 'page') {

@@ -2,19 +2,19 @@
 // enable, and records the events of each target. Times, durations and values that identify this run are left out.
 import { CdpClient, type CdpMessage } from './cdp.ts';
 import {
-  BASE_READY,
+  BASE_READY_CONDITION,
   type Cell,
   type Driver,
   isRecorded,
-  openExpression,
   opensByScript,
-  READY,
-  STATE,
-  stepsOf,
+  READY_CONDITION,
+  STATE_SCRIPT,
+  stepUrlsOf,
   TrackRecorder,
   type TracksReader,
   trackNameOf,
-  UNREGISTER_WORKERS,
+  UNREGISTER_WORKERS_SCRIPT,
+  windowOpenScript,
 } from './client-cells.ts';
 import type { KnownDifferences } from './known-differences.ts';
 import { eventually } from './until.ts';
@@ -64,25 +64,29 @@ export class RawDriver implements Driver {
     const states = new Map<string, string>();
     const contextParams = cell.ownContext ? await this.#client.send('Target.createBrowserContext') : {};
     const base = await this.#openPage(`${this.#site}/base`, contextParams);
-    await this.#client.waitForValue('the base page to activate its service worker', BASE_READY, base);
+    await this.#client.waitForValue('the base page to activate its service worker', BASE_READY_CONDITION, base);
     const urls: string[] = [];
-    for (const step of stepsOf(this.#site)) {
+    for (const step of stepUrlsOf(this.#site)) {
       urls.push(...step);
       await this.#open(cell, step, base, contextParams);
       for (const url of urls)
-        await this.#client.waitForValue('the page of the cell to be ready', READY, await this.#waitForChannelAt(url));
+        await this.#client.waitForValue(
+          'the page of the cell to be ready',
+          READY_CONDITION,
+          await this.#waitForChannelAt(url),
+        );
     }
     for (const url of urls)
       states.set(
         `${trackNameOf(url)} state`,
-        String(await this.#client.evaluate(STATE, await this.#waitForChannelAt(url))),
+        String(await this.#client.evaluate(STATE_SCRIPT, await this.#waitForChannelAt(url))),
       );
-    await this.#client.evaluate(UNREGISTER_WORKERS, base);
-    const names = this.#targetNames();
-    for (const targetId of names.keys()) await this.#client.send('Target.closeTarget', { targetId });
+    await this.#client.evaluate(UNREGISTER_WORKERS_SCRIPT, base);
+    const targetNames = this.#targetNames();
+    for (const targetId of targetNames.keys()) await this.#client.send('Target.closeTarget', { targetId });
     await eventually(
       'the targets to be gone',
-      () => [...names].filter(([id]) => !this.#isGone(id)),
+      () => [...targetNames].filter(([id]) => !this.#isGone(id)),
       left => left.length === 0,
     );
     if (cell.ownContext) await this.#client.send('Target.disposeBrowserContext', contextParams);
@@ -90,7 +94,7 @@ export class RawDriver implements Driver {
     return knownDifferences => {
       const recorder = new TrackRecorder();
       for (const [track, state] of states) recorder.add(track, state);
-      recordEvents(events, names, knownDifferences, recorder);
+      recordEvents(events, targetNames, knownDifferences, recorder);
       return recorder.tracks;
     };
   }
@@ -114,7 +118,11 @@ export class RawDriver implements Driver {
   async #open(cell: Cell, urls: readonly string[], base: string, contextParams: object): Promise<void> {
     if (opensByScript(cell))
       for (const url of urls)
-        await this.#client.send('Runtime.evaluate', { expression: openExpression(url, cell), userGesture: true }, base);
+        await this.#client.send(
+          'Runtime.evaluate',
+          { expression: windowOpenScript(url, cell), userGesture: true },
+          base,
+        );
     else {
       const targetParams = cell.way === 'newWindow' ? { ...contextParams, newWindow: true } : contextParams;
       await Promise.all(urls.map(url => this.#openPage(url, targetParams)));
@@ -158,7 +166,7 @@ export class RawDriver implements Driver {
 /** Records one track for each domain of each target, for each request, and for each kind of browser event. */
 function recordEvents(
   events: readonly CdpMessage[],
-  names: TargetNames,
+  targetNames: TargetNames,
   knownDifferences: KnownDifferences,
   recorder: TrackRecorder,
 ): void {
@@ -171,19 +179,19 @@ function recordEvents(
       targetByChannel.set(String(params.sessionId), String(info.targetId));
     if (method === 'Network.requestWillBeSent' && isObject(params.request))
       requestUrls.set(String(params.requestId), String(params.request.url));
-    const target = String(
+    const targetId = String(
       info?.targetId ?? params.targetId ?? targetByChannel.get(String(sessionId ?? params.sessionId)),
     );
-    const targetName = names.get(target);
+    const targetName = targetNames.get(targetId);
     if (targetName === undefined || isIgnored(method, params)) continue;
     const [domain = ''] = method.split('.');
     const isOfRequest = params.requestId !== undefined && targetName !== 'worker';
-    const request = isOfRequest ? requestUrls.get(String(params.requestId)) : '';
+    const requestUrl = isOfRequest ? requestUrls.get(String(params.requestId)) : '';
     // The start of the request is missing if the request was sent before this client was listening.
-    if (request === undefined || !isRecorded(request)) continue;
-    const track = `${targetName} ${domain === 'Target' || RACING_EVENTS.test(method) ? method : domain} ${request}`;
+    if (requestUrl === undefined || !isRecorded(requestUrl)) continue;
+    const track = `${targetName} ${domain === 'Target' || RACING_EVENTS.test(method) ? method : domain} ${requestUrl}`;
     if (knownDifferences.has(method, params)) continue;
-    const cleanParams = clean(params, method, '', names, knownDifferences);
+    const cleanParams = clean(params, method, '', targetNames, knownDifferences);
     if (TARGET_INFO_EVENTS.has(method)) recorder.addChange(`${targetName} as a target`, cleanParams);
     else if (method === 'Network.policyUpdated') recorder.addChange(track, method, cleanParams);
     // The empty first document of a page may have loaded before this client was listening.
@@ -205,16 +213,16 @@ function clean(
   value: unknown,
   method: string,
   path: string,
-  names: TargetNames,
+  targetNames: TargetNames,
   knownDifferences: KnownDifferences,
 ): unknown {
-  if (Array.isArray(value)) return value.map(one => clean(one, method, path, names, knownDifferences));
+  if (Array.isArray(value)) return value.map(one => clean(one, method, path, targetNames, knownDifferences));
   if (!isObject(value)) return value;
   const keptEntries = Object.entries(value).flatMap(([key, inner]): Array<[string, unknown]> => {
     const field = path === '' ? key : `${path}.${key}`;
     if (RUN_SPECIFIC_FIELDS.has(key) || knownDifferences.hasField(method, field, inner)) return [];
-    if (TARGET_ID_FIELDS.has(key)) return [[key, names.get(String(inner)) ?? 'another']];
-    return [[key, clean(inner, method, field, names, knownDifferences)]];
+    if (TARGET_ID_FIELDS.has(key)) return [[key, targetNames.get(String(inner)) ?? 'another']];
+    return [[key, clean(inner, method, field, targetNames, knownDifferences)]];
   });
   return Object.fromEntries(keptEntries.sort(([one], [other]) => (one < other ? -1 : 1)));
 }

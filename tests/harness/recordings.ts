@@ -4,7 +4,7 @@ import type { RecordingDownload, Replay } from '../../contract/recordings.ts';
 import type { HttpResult } from './http.ts';
 import type { TestServer } from './server.ts';
 
-const POLL_MS = 1_000;
+const POLL_INTERVAL_MS = 1_000;
 const POLLS_MAX = 120;
 
 export async function listReplays(server: TestServer, id: string): Promise<readonly Replay[]> {
@@ -28,7 +28,7 @@ export async function waitForPlaylist(
   for (let turn = 0; turn < POLLS_MAX; turn++) {
     const text = await fetchPlaylist(server, id, pageId);
     if (text !== undefined && isMatch(text)) return text;
-    await setTimeout(POLL_MS);
+    await setTimeout(POLL_INTERVAL_MS);
   }
   throw new Error(`the playlist of page ${pageId} did not satisfy the condition within the time limit`);
 }

@@ -30,7 +30,7 @@ export interface SeparateFleet {
   /** Unplugs the host or the store from the network, or plugs it in again. */
   setPlugged(what: TestServer | 'store', isPlugged: boolean): void;
   /** Sets whether responses of the database reach the host. */
-  setDatabaseReaches(host: TestServer, isThere: boolean): void;
+  setDatabaseReaches(host: TestServer, isReachable: boolean): void;
 }
 
 export interface SeparateFleetOptions {
@@ -41,11 +41,11 @@ export interface SeparateFleetOptions {
 
 export async function startSeparateFleet({ pages, slots, env = {} }: SeparateFleetOptions): Promise<SeparateFleet> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-apart-'));
-  const output: string[] = [];
+  const outputLines: string[] = [];
   const programs = new Programs({
-    onLine: (name, line) => void output.push(`${name}  ${line}`),
+    onLine: (name, line) => void outputLines.push(`${name}  ${line}`),
     onLost: (name, code) =>
-      console.error(`${name} ended with ${code}\n${output.slice(-OUTPUT_LINES_SHOWN).join('\n')}`),
+      console.error(`${name} ended with ${code}\n${outputLines.slice(-OUTPUT_LINES_SHOWN).join('\n')}`),
   });
   const network = makeNetwork(`t${process.pid}`, ['h1', 'h2', 'h3', 'db', 's3', 'lb']);
   const relays: Relay[] = [];
@@ -64,14 +64,18 @@ export async function startSeparateFleet({ pages, slots, env = {} }: SeparateFle
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   });
   const [h1, h2, h3, db, s3, lb] = membersOf(network);
-  const parts = { programs, folder, env: { PATH: process.env.PATH ?? '/usr/bin', HOME: process.env.HOME ?? '/' } };
-  const database = await startDatabase(db, parts);
-  const store = startStore(s3, parts);
+  const sharedOptions = {
+    programs,
+    folder,
+    env: { PATH: process.env.PATH ?? '/usr/bin', HOME: process.env.HOME ?? '/' },
+  };
+  const database = await startDatabase(db, sharedOptions);
+  const storeEnv = startStore(s3, sharedOptions);
 
   // One process connects the network of the fleet with the network of the test.
   const socketPath = (name: string): string => join(folder, `${name}.sock`);
   const members = [h1, h2, h3] as const;
-  const pairs = [
+  const routes = [
     `${socketPath('turns')}=${members.map(({ address }) => `${address}:8080`).join(',')}`,
     ...members.flatMap(({ address, namespace }) => [
       `${socketPath(namespace)}=${address}:8080`,
@@ -80,8 +84,8 @@ export async function startSeparateFleet({ pages, slots, env = {} }: SeparateFle
     `${lb.address}:${pages.port}=${socketPath('pages')}`,
   ];
   relays.push(await relay(socketPath('pages'), [`127.0.0.1:${pages.port}`]));
-  const relayCommand = [process.execPath, RELAY_PROGRAM, ...pairs];
-  programs.run('relay', ['nsenter', `--net=/run/netns/${lb.namespace}`, ...relayCommand], parts.env);
+  const relayCommand = [process.execPath, RELAY_PROGRAM, ...routes];
+  programs.run('relay', ['nsenter', `--net=/run/netns/${lb.namespace}`, ...relayCommand], sharedOptions.env);
   await programs.waitUntilReady('the relay', () => existsSync(socketPath(`${h3.namespace}-operator`)));
   const openRelay = async (name: string): Promise<string> => {
     const newRelay = await relay('127.0.0.1:0', [socketPath(name)]);
@@ -91,7 +95,7 @@ export async function startSeparateFleet({ pages, slots, env = {} }: SeparateFle
   const url = await openRelay('turns');
 
   const sharedEnv = {
-    ...{ DATABASE_URL: database.url, ...store, BERTH_PUBLIC_URL: url },
+    ...{ DATABASE_URL: database.url, ...storeEnv, BERTH_PUBLIC_URL: url },
     ...{ BERTH_SECRET: randomBytes(32).toString('hex'), BERTH_MASTER_KEY: randomBytes(32).toString('hex') },
     BERTH_ENGINE: LIGHT_ENGINE,
     BERTH_EGRESS_ALLOW: `${lb.address}/32:${pages.port}`,
@@ -124,7 +128,7 @@ export async function startSeparateFleet({ pages, slots, env = {} }: SeparateFle
   return {
     ...{ hosts: servers, url, key: one.key, database },
     setPlugged: (what, isPlugged) => network.setPlugged(what === 'store' ? s3 : memberOf(what), isPlugged),
-    setDatabaseReaches: (host, isThere) => network.route(db, memberOf(host), isThere),
+    setDatabaseReaches: (host, isReachable) => network.route(db, memberOf(host), isReachable),
   };
 }
 

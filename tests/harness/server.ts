@@ -14,25 +14,25 @@ import type { Session } from '../../contract/sessions.ts';
 import { bundledProgram, CLOCK_PROGRAM, loadCommands, PROGRAM, WATCH_RESPONSES_URL } from './bundle.ts';
 import { claimFreePort } from './free-port.ts';
 import { type HttpResult, sendRequest } from './http.ts';
-import { serverLeftovers, sessionLeftovers } from './leftovers.ts';
+import { findServerLeftovers, findSessionLeftovers } from './leftovers.ts';
 import type { OrdinaryUser } from './ordinary-user.ts';
 import type { Pages } from './pages.ts';
 import { keepProbeResults, prepareDataFolder } from './prepared-data-folder.ts';
-import { eventually, WITHIN_MS, withTimeLimit } from './until.ts';
+import { eventually, WAIT_TIMEOUT_MS, withTimeLimit } from './until.ts';
 
 export const CHECKOUT = join(import.meta.dirname, '../..');
 const READY_TIMEOUT_MS = 90_000;
 const STOP_TIMEOUT_MS = 90_000;
 const LOG_LINES_SHOWN = 60;
-const ORPHAN_CHECK_MS = 1_000;
+const ORPHAN_CHECK_INTERVAL_MS = 1_000;
 /** How long to wait for the last output of a process, which arrives shortly after its exit. */
-const OUTPUT_READ_MS = 10_000;
+const OUTPUT_TIMEOUT_MS = 10_000;
 const HOUR_MS = 3_600_000;
 /**
  * The shortest interval between checks for leftovers, because each check reads the files of every process on the
  * machine.
  */
-const LEFTOVER_CHECK_MS = 100;
+const LEFTOVER_CHECK_INTERVAL_MS = 100;
 const FINDINGS_SHOWN = 20;
 
 export interface ServerOptions {
@@ -213,8 +213,8 @@ export class TestServer {
       throw new Error(`the server exited with ${code} before it was ready:\n${this.#tail()}`);
     });
     earlyExit.catch(() => {});
-    const ready = eventually('the server to be ready', () => this.#isReady(until), Boolean, READY_TIMEOUT_MS);
-    await Promise.race([ready, earlyExit]).catch(error => {
+    const readiness = eventually('the server to be ready', () => this.#isReady(until), Boolean, READY_TIMEOUT_MS);
+    await Promise.race([readiness, earlyExit]).catch(error => {
       child.kill('SIGKILL');
       throw new Error(`${error instanceof Error ? error.message : error}\n${this.#tail()}`);
     });
@@ -294,28 +294,30 @@ export class TestServer {
   }
 
   async createSession(body: object = {}, key = this.key): Promise<CreatedSession> {
-    const reply = await this.api<CreatedSession>('POST', '/v1/browsers/sessions', { body, key });
-    if (reply.status !== 200 && reply.status !== 201)
-      throw new Error(`the session was not created: ${reply.status} ${reply.text}`);
-    return reply.body;
+    const response = await this.api<CreatedSession>('POST', '/v1/browsers/sessions', { body, key });
+    if (response.status !== 200 && response.status !== 201)
+      throw new Error(`the session was not created: ${response.status} ${response.text}`);
+    return response.body;
   }
 
   async read(id: string): Promise<Session> {
-    const reply = await this.api<Session>('GET', `/v1/browsers/sessions/${id}`);
-    if (reply.status !== 200) throw new Error(`session ${id} could not be read: ${reply.status} ${reply.text}`);
-    return reply.body;
+    const response = await this.api<Session>('GET', `/v1/browsers/sessions/${id}`);
+    if (response.status !== 200)
+      throw new Error(`session ${id} could not be read: ${response.status} ${response.text}`);
+    return response.body;
   }
 
   async release(id: string): Promise<Session> {
-    const reply = await this.api<Session>('POST', `/v1/browsers/sessions/${id}`, {
+    const response = await this.api<Session>('POST', `/v1/browsers/sessions/${id}`, {
       body: { status: 'REQUEST_RELEASE' },
     });
-    if (reply.status !== 200) throw new Error(`session ${id} could not be released: ${reply.status} ${reply.text}`);
-    return reply.body;
+    if (response.status !== 200)
+      throw new Error(`session ${id} could not be released: ${response.status} ${response.text}`);
+    return response.body;
   }
 
   /** Waits until the session has ended, and returns it. */
-  waitUntilEnded(id: string, withinMs = WITHIN_MS): Promise<Session> {
+  waitUntilEnded(id: string, withinMs = WAIT_TIMEOUT_MS): Promise<Session> {
     return eventually(
       `session ${id} to end`,
       () => this.read(id),
@@ -331,7 +333,7 @@ export class TestServer {
   async waitUntilSettled(running: readonly string[] | (() => readonly string[]) = []): Promise<void> {
     const look = async (): Promise<string[]> => {
       const keep = new Set(typeof running === 'function' ? running() : running);
-      return [...sessionLeftovers(this.dataDir, keep), ...(await this.#describeOpenSessions(keep))];
+      return [...findSessionLeftovers(this.dataDir, keep), ...(await this.#describeOpenSessions(keep))];
     };
     await waitUntilNothingLeft('nothing to be left of the sessions', look).catch(error => {
       throw new Error(`${error instanceof Error ? error.message : error}\n${this.#tail()}`);
@@ -365,7 +367,7 @@ export class TestServer {
       if (this.#child && !hasExited(this.#child)) await this.kill('SIGINT');
       await this.#sweepAfterKill();
       this.#assertResponsesDescribed();
-      const look = (): string[] => [...sessionLeftovers(this.dataDir), ...serverLeftovers(this.dataDir)];
+      const look = (): string[] => [...findSessionLeftovers(this.dataDir), ...findServerLeftovers(this.dataDir)];
       await waitUntilNothingLeft('nothing to be left of the server', look);
     } catch (error) {
       throw new Error(`${error instanceof Error ? error.message : error}\n${this.#tail()}`);
@@ -444,16 +446,18 @@ export class TestServer {
   }
 
   async #isReady(until: 'ready' | 'serving'): Promise<boolean> {
-    const request = until === 'ready' ? this.fetchFromOperator('/readyz') : sendRequest(`${this.url}/healthz`, {});
-    const reply = await request.catch(() => undefined);
+    const pendingResponse =
+      until === 'ready' ? this.fetchFromOperator('/readyz') : sendRequest(`${this.url}/healthz`, {});
+    const response = await pendingResponse.catch(() => undefined);
     return (
-      reply?.status === 200 && (this.#key !== undefined || this.#lines.some(line => line.startsWith('Berth listens')))
+      response?.status === 200 &&
+      (this.#key !== undefined || this.#lines.some(line => line.startsWith('Berth listens')))
     );
   }
 
   async #readApplicationId(): Promise<void> {
-    const reply = await this.api<Array<{ id: string }>>('GET', '/v1/projects');
-    this.#applicationId = reply.status === 200 ? reply.body[0]?.id : this.#applicationId;
+    const response = await this.api<Array<{ id: string }>>('GET', '/v1/projects');
+    this.#applicationId = response.status === 200 ? response.body[0]?.id : this.#applicationId;
   }
 
   /** Returns the last log lines, without those that every request writes. */
@@ -490,8 +494,8 @@ export function runBerth(
   command?: string,
   commandPrefix: readonly string[] = [],
 ): Promise<CommandResult> {
-  const program = [user?.node ?? process.execPath, command ?? programOf(user)];
-  const [file = '', ...rest] = [...commandPrefix, ...program, ...args];
+  const nodeCommand = [user?.node ?? process.execPath, command ?? programOf(user)];
+  const [file = '', ...rest] = [...commandPrefix, ...nodeCommand, ...args];
   const child = spawn(file, rest, {
     cwd: user?.checkout ?? CHECKOUT,
     env: { ...env },
@@ -507,12 +511,17 @@ export function runBerth(
   child.stderr.on('data', chunk => {
     output.stderr += chunk;
   });
-  const result = once(child, 'close').then(([code]) => ({ code: typeof code === 'number' ? code : null, ...output }));
-  return withTimeLimit(`berth ${args.join(' ')} to end`, result, STOP_TIMEOUT_MS).finally(() => child.kill('SIGKILL'));
+  const pendingResult = once(child, 'close').then(([code]) => ({
+    code: typeof code === 'number' ? code : null,
+    ...output,
+  }));
+  return withTimeLimit(`berth ${args.join(' ')} to end`, pendingResult, STOP_TIMEOUT_MS).finally(() =>
+    child.kill('SIGKILL'),
+  );
 }
 
 const waitUntilNothingLeft = async (what: string, look: () => string[] | Promise<string[]>): Promise<void> => {
-  await eventually(what, look, left => left.length === 0, WITHIN_MS, LEFTOVER_CHECK_MS);
+  await eventually(what, look, left => left.length === 0, WAIT_TIMEOUT_MS, LEFTOVER_CHECK_INTERVAL_MS);
 };
 
 /** Ends the server and its browsers when the test process exits. */
@@ -539,14 +548,14 @@ function exitWithRunner(): void {
   isExitWatched = true;
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
   const runnerPid = process.ppid;
-  setInterval(() => process.ppid === runnerPid || process.exit(1), ORPHAN_CHECK_MS).unref();
+  setInterval(() => process.ppid === runnerPid || process.exit(1), ORPHAN_CHECK_INTERVAL_MS).unref();
 }
 
 /** Resolves with the exit code when the output, which arrives separately, has been read. */
 async function waitForExit(child: ChildProcess): Promise<unknown> {
   const closed = once(child, 'close');
   const [code] = await once(child, 'exit');
-  await withTimeLimit('the last output of the server', closed, OUTPUT_READ_MS).catch(() => {});
+  await withTimeLimit('the last output of the server', closed, OUTPUT_TIMEOUT_MS).catch(() => {});
   return code;
 }
 

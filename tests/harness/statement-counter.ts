@@ -73,11 +73,11 @@ function createReader(onStatement: (text: string) => void): (chunk: Buffer) => v
       // The first message has no type byte.
       const typeBytes = hasStarted ? 1 : 0;
       if (unreadBytes.length < HEADER_BYTES) return;
-      const bytes = typeBytes + unreadBytes.readUInt32BE(typeBytes);
-      if (unreadBytes.length < bytes) return;
+      const messageBytes = typeBytes + unreadBytes.readUInt32BE(typeBytes);
+      if (unreadBytes.length < messageBytes) return;
       const type = hasStarted ? unreadBytes[0] : undefined;
-      const content = unreadBytes.subarray(HEADER_BYTES, bytes).toString('latin1');
-      unreadBytes = unreadBytes.subarray(bytes);
+      const content = unreadBytes.subarray(HEADER_BYTES, messageBytes).toString('latin1');
+      unreadBytes = unreadBytes.subarray(messageBytes);
       hasStarted = true;
       // A query message contains the SQL text. A parse message contains the name of the statement and then its SQL
       // text. A bind message contains the name of a portal and then that of the statement.

@@ -9,18 +9,18 @@ const FIRST_INTERVAL_MS = 25;
 const INTERVAL_FACTOR = 1.15;
 const INTERVAL_MS_MAX = 100;
 /** The default time limit, which is long so that a busy machine does not make a test fail. */
-export const WITHIN_MS = 60_000;
+export const WAIT_TIMEOUT_MS = 60_000;
 
-/** Calls `look` until its value satisfies the condition, and returns the value. `everyMs` is the first interval. */
+/** Calls `look` until its value satisfies the condition, and returns the value. `firstIntervalMs` is the first interval. */
 export async function eventually<T>(
   what: string,
   look: () => Promise<T> | T,
   satisfies: (seen: T) => boolean = Boolean,
-  withinMs = WITHIN_MS,
-  everyMs?: number,
+  withinMs = WAIT_TIMEOUT_MS,
+  firstIntervalMs?: number,
 ): Promise<T> {
   const deadline = performance.now() + withinMs;
-  for (let pauseMs = everyMs ?? FIRST_INTERVAL_MS; ; pauseMs *= INTERVAL_FACTOR) {
+  for (let pauseMs = firstIntervalMs ?? FIRST_INTERVAL_MS; ; pauseMs *= INTERVAL_FACTOR) {
     const seen = await look();
     if (satisfies(seen)) return seen;
     if (performance.now() > deadline)
@@ -30,7 +30,7 @@ export async function eventually<T>(
 }
 
 /** Settles like the promise, or rejects after the time limit with an error that names what was awaited. */
-export async function withTimeLimit<T>(what: string, promise: Promise<T>, withinMs = WITHIN_MS): Promise<T> {
+export async function withTimeLimit<T>(what: string, promise: Promise<T>, withinMs = WAIT_TIMEOUT_MS): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`waited ${withinMs} ms for ${what}`)), withinMs);

@@ -56,12 +56,12 @@ function keepHeaders(response: ServerResponse, extraHeaders: Headers): void {
 }
 
 function keepChunk(response: ServerResponse, chunk: unknown, encoding: unknown): void {
-  const state = keptResponses.get(response);
-  if (!state?.isJson || state.bytes > BODY_BYTES_MAX) return;
+  const keptResponse = keptResponses.get(response);
+  if (!keptResponse?.isJson || keptResponse.bytes > BODY_BYTES_MAX) return;
   const bytes = bytesOf(chunk, encoding);
   if (!bytes) return;
-  state.bytes += bytes.length;
-  if (state.bytes <= BODY_BYTES_MAX) state.chunks.push(bytes);
+  keptResponse.bytes += bytes.length;
+  if (keptResponse.bytes <= BODY_BYTES_MAX) keptResponse.chunks.push(bytes);
 }
 
 function bytesOf(chunk: unknown, encoding: unknown): Buffer | undefined {
@@ -70,15 +70,15 @@ function bytesOf(chunk: unknown, encoding: unknown): Buffer | undefined {
 }
 
 function checkResponse(response: ServerResponse): void {
-  const state = keptResponses.get(response);
+  const keptResponse = keptResponses.get(response);
   const { method = '', url = '' } = response.req;
-  if (!state) return;
+  if (!keptResponse) return;
   keptResponses.delete(response);
-  if (state.headers.server === OPERATOR_HEADER) return; // the operator's listener is not part of the API
-  const isWhole = state.isJson && state.bytes <= BODY_BYTES_MAX;
+  if (keptResponse.headers.server === OPERATOR_HEADER) return; // the operator's listener is not part of the API
+  const isWhole = keptResponse.isJson && keptResponse.bytes <= BODY_BYTES_MAX;
   check({
-    ...{ method, url, status: response.statusCode, headers: state.headers },
-    ...(isWhole ? { body: Buffer.concat(state.chunks).toString('utf8') } : {}),
+    ...{ method, url, status: response.statusCode, headers: keptResponse.headers },
+    ...(isWhole ? { body: Buffer.concat(keptResponse.chunks).toString('utf8') } : {}),
   });
 }
 

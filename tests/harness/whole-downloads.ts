@@ -5,7 +5,7 @@ import { existsSync, readdirSync } from 'node:fs';
 const PARTIAL_SUFFIX = '.crdownload';
 
 /** The names of the files. Chromium creates the folder with the first file. */
-export function completeDownloads(folder: string): string[] {
+export function listCompleteDownloads(folder: string): string[] {
   const names = existsSync(folder) ? readdirSync(folder) : [];
   return names.filter(name => !name.endsWith(PARTIAL_SUFFIX) && !names.includes(name + PARTIAL_SUFFIX));
 }

@@ -38,7 +38,7 @@ const TIME = '2031-01-01T00:00:00.000Z';
 const EXTRA_FIELD = 'noSuchField';
 
 /** Returns the invalid variants of a value of the schema: one for each kind of error in each field, at any depth. */
-export function invalidValues(schema: TSchema): InvalidValue[] {
+export function collectInvalidValues(schema: TSchema): InvalidValue[] {
   const shape = schema as Shape; // a TypeBox schema is a JSON Schema object
   return [...invalidValuesOf(shape, '')].filter(({ isExtra, value }) => isExtra || !Check(schema, value));
 }
@@ -47,11 +47,11 @@ export function invalidValues(schema: TSchema): InvalidValue[] {
 export const isValid = (schema: TSchema, value: unknown): boolean => Check(schema, value);
 
 /** The smallest value that the schema accepts. */
-export const validValue = (schema: TSchema): unknown => smallestValue(schema as Shape);
+export const validValueOf = (schema: TSchema): unknown => smallestValueOf(schema as Shape);
 
-function smallestValue(shape: Shape): unknown {
+function smallestValueOf(shape: Shape): unknown {
   if (shape.anyOf)
-    return smallestValue(
+    return smallestValueOf(
       shape.anyOf.find(choice => choice.type === 'object' || choice.type === 'array') ?? shape.anyOf[0] ?? {},
     );
   if (shape.enum) return shape.enum[0];
@@ -59,13 +59,13 @@ function smallestValue(shape: Shape): unknown {
   if (shape.type === 'boolean') return true;
   if (shape.type === 'integer' || shape.type === 'number') return shape.minimum ?? 0;
   if (shape.type === 'array')
-    return Array.from({ length: shape.minItems ?? 0 }, () => smallestValue(shape.items ?? {}));
-  if (shape.type === 'string') return validText(shape);
+    return Array.from({ length: shape.minItems ?? 0 }, () => smallestValueOf(shape.items ?? {}));
+  if (shape.type === 'string') return validTextOf(shape);
   const names = shape.required ?? [];
-  return Object.fromEntries(names.map(name => [name, smallestValue(shape.properties?.[name] ?? {})]));
+  return Object.fromEntries(names.map(name => [name, smallestValueOf(shape.properties?.[name] ?? {})]));
 }
 
-function validText({ format, pattern, minLength = 0 }: Shape): string {
+function validTextOf({ format, pattern, minLength = 0 }: Shape): string {
   if (format === 'uuid') return UUID;
   if (format === 'date-time') return TIME;
   return (
@@ -87,7 +87,7 @@ function* invalidValuesOf(shape: Shape, path: string): Generator<InvalidValue> {
 
 function* invalidFieldsOf(shape: Shape, path: string): Generator<InvalidValue> {
   const { properties = {}, required = [] } = shape;
-  const fullValue = Object(smallestValue(shape));
+  const fullValue = Object(smallestValueOf(shape));
   yield { path: join(path, EXTRA_FIELD), errorKind: 'extra', value: { ...fullValue, [EXTRA_FIELD]: 1 }, isExtra: true };
   for (const name of required) {
     const { [name]: _, ...rest } = fullValue;
@@ -109,7 +109,7 @@ function* ownInvalidValues(shape: Shape): Generator<readonly [how: string, value
     if (minLength) yield ['too short', ''];
     if (maxLength !== undefined) yield ['too long', 'a'.repeat(maxLength + 1)];
     if (minItems) yield ['too few', []];
-    if (maxItems !== undefined) yield ['too many', Array.from({ length: maxItems + 1 }, () => smallestValue(items))];
+    if (maxItems !== undefined) yield ['too many', Array.from({ length: maxItems + 1 }, () => smallestValueOf(items))];
     if (choice.pattern) yield ['another form', '\u0000'];
     if (choice.format) yield ['another format', 'x'];
   }

@@ -48,11 +48,11 @@ export function buildDocs(outDir: string): void {
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, 'index.html'), pageHtml(entry, rendered, frame));
   }
-  const notFoundPage = render('404.md', NOT_FOUND, file => addresses.get(file));
+  const notFoundPage = render('404.md', NOT_FOUND_TEXT, file => addresses.get(file));
   writeFileSync(join(outDir, '404.html'), pageHtml({ path: '404' }, notFoundPage, frame));
 }
 
-const NOT_FOUND = `# Page not found
+const NOT_FOUND_TEXT = `# Page not found
 
 There is no page at this address. Search above, or begin at the [start of the docs](index.md).
 `;

@@ -53,11 +53,11 @@ ${sectionHeadings.length > 1 ? tableOfContents(sectionHeadings) : '<div></div>'}
 
 const addressOf = ({ path }: Entry): string => (path === '' ? '/docs' : `/docs/${path}`);
 
-const siteNavigation = (current: Entry, { sections, titleOf }: Frame): string =>
+const siteNavigation = (currentEntry: Entry, { sections, titleOf }: Frame): string =>
   sections
     .map(({ name, entries }) => {
       const items = entries.map(entry => {
-        const currentMark = entry.path === current.path ? ' aria-current="page"' : '';
+        const currentMark = entry.path === currentEntry.path ? ' aria-current="page"' : '';
         return `<li><a href="${addressOf(entry)}"${currentMark}>${escapeHtml(titleOf(entry))}</a></li>`;
       });
       return `<h2>${escapeHtml(name)}</h2><ul>${items.join('')}</ul>`;
@@ -69,9 +69,9 @@ const tableOfContents = (headings: RenderedPage['headings']): string =>
     .map(({ id, text, level }) => `<li class="level-${level}"><a href="#${id}">${escapeHtml(text)}</a></li>`)
     .join('')}</ul></nav>`;
 
-function pageLinks(current: Entry, { sections, titleOf }: Frame): string {
+function pageLinks(currentEntry: Entry, { sections, titleOf }: Frame): string {
   const allEntries = sections.flatMap(({ entries }) => entries);
-  const at = allEntries.findIndex(({ path }) => path === current.path);
+  const at = allEntries.findIndex(({ path }) => path === currentEntry.path);
   if (at === -1) return '';
   const neighbourLink = (entry: Entry | undefined, word: string): string =>
     entry

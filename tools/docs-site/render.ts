@@ -34,7 +34,7 @@ export function render(file: string, text: string, pageOf: PageOf): RenderedPage
     if (token.type === 'heading_open' && next) {
       const heading = {
         level: Number(token.tag.slice(1)),
-        id: freeId(next.content, usedIds),
+        id: claimId(next.content, usedIds),
         text: plainText(next.content),
       };
       token.attrSet('id', heading.id);
@@ -59,7 +59,7 @@ export function render(file: string, text: string, pageOf: PageOf): RenderedPage
 const plainText = (text: string): string =>
   text.replace(/\[([^\]]+)\]\([^)]*\)/g, '$1').replace(/[`*_]{1,2}([^`*_]+)[`*_]{1,2}/g, '$1');
 
-function freeId(text: string, used: Set<string>): string {
+function claimId(text: string, used: Set<string>): string {
   const base =
     plainText(text)
       .toLowerCase()

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { CONSOLE_LINK_HOURS } from '../../contract/tokens.ts';
+import { CONSOLE_LINK_LIFETIME_HOURS } from '../../contract/tokens.ts';
 import { commandInNamespace, type Member, makeNetwork } from './network.ts';
 import { Programs, type Variables } from './programs.ts';
 import { relay } from './relay.ts';
@@ -22,7 +22,7 @@ const RELAY_PROGRAM = join(import.meta.dirname, 'relay-program.ts');
  */
 const CONSOLE_LINK = /^ {2}console +\S+#token=/;
 const KEY = /^ {2}key /;
-const CONSOLE_HINT = `            signs you in for ${CONSOLE_LINK_HOURS} hours as the owner, who sets limits and makes keys`;
+const CONSOLE_HINT = `            signs you in for ${CONSOLE_LINK_LIFETIME_HOURS} hours as the owner, who sets limits and makes keys`;
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-fleet-'));
 const sharedEnv = {
@@ -61,12 +61,12 @@ async function startHost({ namespace, address }: Member, env: Variables): Promis
 
 /** Listens on an address of the machine, and passes connections into the network of the fleet through a Unix socket. */
 async function openAddress({ namespace }: Member, hosts: readonly Member[]): Promise<void> {
-  const socket = join(folder, 'turns.sock');
+  const socketPath = join(folder, 'turns.sock');
   const addresses = hosts.map(({ address }) => `${address}:8080`);
-  const relayCommand = [process.execPath, RELAY_PROGRAM, `${socket}=${addresses.join(',')}`];
+  const relayCommand = [process.execPath, RELAY_PROGRAM, `${socketPath}=${addresses.join(',')}`];
   programs.run('turns', ['nsenter', `--net=/run/netns/${namespace}`, ...relayCommand], sharedEnv);
-  await programs.waitUntilReady('the proxy', () => existsSync(socket));
-  await relay(`127.0.0.1:${PORT}`, [socket]);
+  await programs.waitUntilReady('the proxy', () => existsSync(socketPath));
+  await relay(`127.0.0.1:${PORT}`, [socketPath]);
 }
 
 let endOfFleet: Promise<void> | undefined;
@@ -90,8 +90,11 @@ async function main(): Promise<void> {
   process.on('SIGINT', stop).on('SIGTERM', stop);
   try {
     if (!database) throw new Error('there is no namespace for the database');
-    const parts = { programs, folder, env: sharedEnv };
-    const env = { DATABASE_URL: (await startDatabase(database, parts)).url, ...startStore(database, parts) };
+    const sharedOptions = { programs, folder, env: sharedEnv };
+    const env = {
+      DATABASE_URL: (await startDatabase(database, sharedOptions)).url,
+      ...startStore(database, sharedOptions),
+    };
     for (const host of hosts) await startHost(host, env);
     await openAddress(database, hosts);
     console.log(`\nThe fleet serves at http://127.0.0.1:${PORT}, through each of its hosts in turn:`);

@@ -15,10 +15,10 @@ export interface Network {
   /** Connects the member to the bridge if `isPlugged` is true, otherwise disconnects it. */
   setPlugged(member: Member, isPlugged: boolean): void;
   /**
-   * Sets whether packets from `from` reach `to`. If `isThere` is false, they are dropped silently. Each call must
+   * Sets whether packets from `from` reach `to`. If `isReachable` is false, they are dropped silently. Each call must
    * change the current state.
    */
-  route(from: Member, to: Member, isThere: boolean): void;
+  route(from: Member, to: Member, isReachable: boolean): void;
   remove(): void;
 }
 
@@ -47,8 +47,8 @@ export function makeNetwork(prefix: string, names: readonly string[]): Network {
     remove,
     setPlugged: (member, isPlugged) =>
       ip('-n', bridge, 'link', 'set', `v${members.indexOf(member)}`, isPlugged ? 'up' : 'down'),
-    route: (from, to, isThere) =>
-      ip('-n', from.namespace, 'route', isThere ? 'del' : 'add', 'blackhole', `${to.address}/32`),
+    route: (from, to, isReachable) =>
+      ip('-n', from.namespace, 'route', isReachable ? 'del' : 'add', 'blackhole', `${to.address}/32`),
   };
 }
 

@@ -8,7 +8,7 @@ import { setTimeout } from 'node:timers/promises';
 const ROOT = join(import.meta.dirname, '../..');
 const START_TIMEOUT_MS = 90_000;
 const END_TIMEOUT_MS = 30_000;
-const POLL_MS = 100;
+const POLL_INTERVAL_MS = 100;
 
 export type Variables = Readonly<Record<string, string>>;
 
@@ -79,11 +79,11 @@ export class Programs {
 
   /** @throws Error if this program or an earlier one could not be started, or if the program is not ready in time. */
   async waitUntilReady(description: string, isReady: () => boolean): Promise<void> {
-    for (let remainingMs = START_TIMEOUT_MS; !isReady(); remainingMs -= POLL_MS) {
+    for (let remainingMs = START_TIMEOUT_MS; !isReady(); remainingMs -= POLL_INTERVAL_MS) {
       if (this.#startError) throw this.#startError;
       if (remainingMs <= 0 || this.#isEnding)
         throw new Error(`${description} did not start. Set FLEET_VERBOSE=1 to see the output of all programs.`);
-      await setTimeout(POLL_MS);
+      await setTimeout(POLL_INTERVAL_MS);
     }
   }
 }

@@ -66,9 +66,9 @@ export async function startDatabase(
 export function startStore({ namespace, address }: Member, { programs, folder, env }: SharedPartsOptions): Variables {
   const dataFolder = join(folder, 's3');
   mkdirSync(dataFolder);
-  const s3rver = [process.execPath, 'node_modules/s3rver/bin/s3rver.js', '-d', dataFolder, '-a', address];
+  const s3rverCommand = [process.execPath, 'node_modules/s3rver/bin/s3rver.js', '-d', dataFolder, '-a', address];
   const listenArgs = ['-p', `${STORE_PORT}`, '--configure-bucket', BUCKET];
-  programs.run('store', ['nsenter', `--net=/run/netns/${namespace}`, ...s3rver, ...listenArgs], env);
+  programs.run('store', ['nsenter', `--net=/run/netns/${namespace}`, ...s3rverCommand, ...listenArgs], env);
   return {
     BERTH_S3_ENDPOINT: `http://${address}:${STORE_PORT}`,
     BERTH_S3_BUCKET: BUCKET,

@@ -7,7 +7,7 @@ import { compileSource } from './compile.ts';
 import type { PackedFile } from './tarball.ts';
 
 const SOURCE_GLOBS = ['cli/**/*.ts', 'contract/**/*.ts', 'sdk/**/*.ts', 'server/**/*.ts'];
-const COPIED_FILES = [
+const COPIED_GLOBS = [
   'contract/generated/openapi.yaml',
   'deploy/**/*',
   'docs/**/*.md',
@@ -33,7 +33,7 @@ export async function filesOfRelease(
   const files = new Map<string, PackedFile>();
   for (const [path, text] of sources)
     files.set(path.replace(/\.ts$/, '.js'), { bytes: compileSource(text), isProgram: path === PROGRAM });
-  for (const path of filesOf(root, COPIED_FILES)) files.set(path, readPackedFile(join(root, path)));
+  for (const path of filesOf(root, COPIED_GLOBS)) files.set(path, readPackedFile(join(root, path)));
   const web = await buildWeb(text => process.stderr.write(`${text}\n`));
   for (const path of filesOf(web, ['**/*']))
     files.set(`.berth/web/${basename(web)}/${path}`, { bytes: readFileSync(join(web, path)) });

@@ -33,19 +33,19 @@ const nameOf = (specifier: string): string =>
  * The dependencies with these names, in the order of the repository's package.json.
  * @throws if a package is not pinned there.
  */
-export function pinnedDependencies(repository: Manifest, names: ReadonlySet<string>): Record<string, string> {
-  const unpinnedNames = [...names].filter(name => !(name in repository.dependencies));
+export function pinnedDependencies(repositoryManifest: Manifest, names: ReadonlySet<string>): Record<string, string> {
+  const unpinnedNames = [...names].filter(name => !(name in repositoryManifest.dependencies));
   if (unpinnedNames.length > 0)
     throw new Error(`package.json must pin these packages in its dependencies: ${unpinnedNames.join(', ')}`);
-  return Object.fromEntries(Object.entries(repository.dependencies).filter(([name]) => names.has(name)));
+  return Object.fromEntries(Object.entries(repositoryManifest.dependencies).filter(([name]) => names.has(name)));
 }
 
 /** We do not import `bufferutil`, but `ws` uses it if it is installed. */
 const INDIRECT_PACKAGES = ['bufferutil'];
 
-export function manifestOf(repository: Manifest, sources: Iterable<string>, commit: string): Manifest & object {
-  const { name, version, description, license, engines, optionalDependencies } = repository;
-  const dependencies = pinnedDependencies(repository, new Set([...packagesOf(sources), ...INDIRECT_PACKAGES]));
+export function manifestOf(repositoryManifest: Manifest, sources: Iterable<string>, commit: string): Manifest & object {
+  const { name, version, description, license, engines, optionalDependencies } = repositoryManifest;
+  const dependencies = pinnedDependencies(repositoryManifest, new Set([...packagesOf(sources), ...INDIRECT_PACKAGES]));
   return {
     name,
     version,

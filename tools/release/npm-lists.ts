@@ -13,14 +13,14 @@ const NPM_MS_MAX = 120_000;
 const NPM_BYTES_MAX = 64 * 2 ** 20;
 
 /** The lock file, reduced to the packages that this manifest needs. */
-export const lockFor = (root: string, manifest: Manifest): string =>
+export const createLock = (root: string, manifest: Manifest): string =>
   withPackageFolder(root, manifest, folder => readFileSync(join(folder, 'package-lock.json'), 'utf8'));
 
 /**
  * The software bill of materials: all packages that this manifest depends on. Its serial number is derived from its
  * contents, and its timestamp is the time of the commit.
  */
-export function billOfMaterials(root: string, manifest: Manifest, commit: Commit): string {
+export function createBillOfMaterials(root: string, manifest: Manifest, commit: Commit): string {
   const npmOutput = withPackageFolder(root, manifest, folder =>
     npm(folder, 'sbom', '--sbom-format', 'cyclonedx', '--sbom-type', 'application', '--package-lock-only', '--offline'),
   );

@@ -13,27 +13,27 @@ import { changelogFor } from './changelog.ts';
 import { commitOf } from './commit.ts';
 import { filesOfPackages, filesOfRelease, readSources } from './files.ts';
 import { type Manifest, manifestOf, packagesOf, pinnedDependencies } from './manifest.ts';
-import { billOfMaterials, lockFor } from './npm-lists.ts';
+import { createBillOfMaterials, createLock } from './npm-lists.ts';
 import { createTarball } from './tarball.ts';
 
 const ROOT = dirname(dirname(import.meta.dirname));
-const PARTS_FILE = 'parts.cdx.json';
+const BILL_FILE = 'parts.cdx.json';
 
 /** Writes the files into the folder, and resolves with the path of the tarball. */
 async function release(folder: string): Promise<string> {
-  const repository = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest;
+  const repositoryManifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest;
   const commit = commitOf(ROOT);
   const sources = readSources(ROOT);
-  const manifest = manifestOf(repository, sources.values(), commit.id);
-  const billText = billOfMaterials(ROOT, addConsoleDependencies(repository, manifest), commit);
+  const manifest = manifestOf(repositoryManifest, sources.values(), commit.id);
+  const billText = createBillOfMaterials(ROOT, addConsoleDependencies(repositoryManifest, manifest), commit);
   const files = await filesOfRelease(ROOT, sources);
   const changelog = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8');
-  files.set('CHANGELOG.md', { bytes: changelogFor(changelog, repository.version, commit.at) });
+  files.set('CHANGELOG.md', { bytes: changelogFor(changelog, repositoryManifest.version, commit.at) });
   files.set('package.json', { bytes: `${JSON.stringify(manifest, null, 2)}\n` });
-  const lock = lockFor(ROOT, manifest);
+  const lock = createLock(ROOT, manifest);
   files.set('npm-shrinkwrap.json', { bytes: lock });
   for (const [path, file] of filesOfPackages(ROOT, lock)) files.set(path, file);
-  files.set(PARTS_FILE, { bytes: billText });
+  files.set(BILL_FILE, { bytes: billText });
 
   const name = `${manifest.name}-${manifest.version}`;
   const releaseFiles = new Map([
@@ -50,11 +50,11 @@ async function release(folder: string): Promise<string> {
 }
 
 /** Adds the packages that are built into the console, which are parts of the release too. */
-function addConsoleDependencies(repository: Manifest, manifest: Manifest): Manifest {
+function addConsoleDependencies(repositoryManifest: Manifest, manifest: Manifest): Manifest {
   const texts = globSync('console/**/*.{ts,tsx}', { cwd: ROOT })
     .filter(path => !path.endsWith('.test.ts'))
     .map(path => readFileSync(join(ROOT, path), 'utf8'));
-  const consoleDependencies = pinnedDependencies(repository, packagesOf(texts));
+  const consoleDependencies = pinnedDependencies(repositoryManifest, packagesOf(texts));
   return { ...manifest, dependencies: { ...manifest.dependencies, ...consoleDependencies } };
 }
 

@@ -3,7 +3,7 @@
 import type { Static, TSchema } from 'typebox';
 import type { OPERATIONS, OperationId, OperationInput } from '../../../contract/operations.ts';
 import { ApiError } from './api-error.ts';
-import { accountHeaders, agentKey, forgetAgentKey, isPerson, signOut } from './credentials.ts';
+import { accountHeaders, forgetAgentKey, isPerson, obtainAgentKey, signOut } from './credentials.ts';
 import { NEEDS_STEP_UP, stepUp } from './step-up.ts';
 
 type SchemaOf<Response> = Response extends { readonly schema: infer Schema extends TSchema }
@@ -58,7 +58,7 @@ export async function callWithHeaders<Id extends OperationId>(id: Id, input: Inp
 export async function sendRequest<Id extends OperationId>(id: Id, input: Input<Id>): Promise<Response> {
   const response = await sendOnce(id, input);
   if (response.status !== 401) return requireSuccess(response);
-  if ((await codeOf(response)) === NEEDS_STEP_UP) {
+  if ((await readErrorCode(response)) === NEEDS_STEP_UP) {
     await stepUp();
     return requireSuccess(await sendOnce(id, input));
   }
@@ -73,7 +73,7 @@ export async function sendRequest<Id extends OperationId>(id: Id, input: Input<I
   return requireSuccess(await sendOnce(id, input));
 }
 
-const codeOf = async (response: Response): Promise<unknown> =>
+const readErrorCode = async (response: Response): Promise<unknown> =>
   Object(
     await response
       .clone()
@@ -113,7 +113,7 @@ async function sendOnce<Id extends OperationId>(id: Id, input: Input<Id>): Promi
 
 async function credentialHeaders(kind: string, app: string | undefined): Promise<Record<string, string>> {
   if (kind === 'account' || kind === 'agentKeyOrAccount') return accountHeaders();
-  if (kind === 'agentKey' && app !== undefined) return { authorization: `Bearer ${await agentKey(app)}` };
+  if (kind === 'agentKey' && app !== undefined) return { authorization: `Bearer ${await obtainAgentKey(app)}` };
   return {};
 }
 

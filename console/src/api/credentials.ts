@@ -9,7 +9,7 @@ import { tabStore } from './storage.ts';
 const TOKEN_STORAGE_KEY = 'berth.token';
 const KEYS_STORAGE_KEY = 'berth.keys';
 const KEY_LIFE_MS = 3_600_000;
-const RENEW_BEFORE_MS = 300_000;
+const RENEW_MARGIN_MS = 300_000;
 /** The name of agent keys that the console issues, as shown in the list of keys. */
 export const CONSOLE_KEY_NAME = 'Console';
 
@@ -29,7 +29,7 @@ let currentSignIn: SignIn = storedToken === null ? 'unknown' : { token: storedTo
 let signOutReasonText: string | undefined;
 /** A token from a link that was opened while the user was already signed in, with another token or as a person. */
 let tokenFromLink: string | undefined;
-const keys = storedKeys();
+const keys = readStoredKeys();
 /** Keys that are being issued, by application, so that concurrent calls share one. */
 const pendingKeys = new Map<string, Promise<ConsoleKey>>();
 const listeners = new Set<() => void>();
@@ -39,11 +39,11 @@ export const signInState = (): 'signed_in' | 'signed_out' | 'unknown' =>
 
 export const isPerson = (): boolean => currentSignIn === 'person';
 
-const token = (): string | undefined => (typeof currentSignIn === 'object' ? currentSignIn.token : undefined);
+const currentToken = (): string | undefined => (typeof currentSignIn === 'object' ? currentSignIn.token : undefined);
 
 /** Headers for operations of the account. Empty for a person, because the browser sends the cookie. */
 export function accountHeaders(): Record<string, string> {
-  const text = token();
+  const text = currentToken();
   return text === undefined ? {} : { authorization: `Bearer ${text}` };
 }
 
@@ -128,15 +128,15 @@ export function signOut(reason?: string): void {
  */
 function endSessionAfter(keyRevocations: Promise<unknown>): void {
   let isSent = false;
-  const send = (): void => {
+  const sendSignOut = (): void => {
     if (isSent) return;
     isSent = true;
-    removeEventListener('pagehide', send);
+    removeEventListener('pagehide', sendSignOut);
     if (isPerson()) return; // The user has signed in again, so the cookie belongs to the new human session.
     void fetch('/v1/account/sign-out', { method: 'POST', keepalive: true }).catch(() => undefined);
   };
-  addEventListener('pagehide', send);
-  void keyRevocations.then(send);
+  addEventListener('pagehide', sendSignOut);
+  void keyRevocations.then(sendSignOut);
 }
 
 const notify = (): void => {
@@ -145,26 +145,26 @@ const notify = (): void => {
 
 // ---- agent keys of this tab ------------------------------------------------------------------------------------------
 
-export async function agentKey(app: string): Promise<string> {
+export async function obtainAgentKey(app: string): Promise<string> {
   const currentKey = keys.get(app);
-  if (currentKey && currentKey.untilMs - Date.now() > RENEW_BEFORE_MS) return currentKey.key;
+  if (currentKey && currentKey.untilMs - Date.now() > RENEW_MARGIN_MS) return currentKey.key;
   const { key } = await (pendingKeys.get(app) ?? renewKey(app, currentKey));
   return key;
 }
 
 async function renewKey(app: string, formerKey: ConsoleKey | undefined): Promise<ConsoleKey> {
-  const promisedKey = issueKey(app);
-  pendingKeys.set(app, promisedKey);
+  const keyPromise = issueKey(app);
+  pendingKeys.set(app, keyPromise);
   try {
-    const key = await promisedKey;
-    if (pendingKeys.get(app) !== promisedKey) return key; // signed out meanwhile
+    const key = await keyPromise;
+    if (pendingKeys.get(app) !== keyPromise) return key; // signed out meanwhile
     keys.set(app, key);
     storeKeys();
     // The connections of the former key stay open, because a live view may use them.
     if (formerKey) void revokeKey(app, formerKey.id, false);
     return key;
   } finally {
-    if (pendingKeys.get(app) === promisedKey) pendingKeys.delete(app);
+    if (pendingKeys.get(app) === keyPromise) pendingKeys.delete(app);
   }
 }
 
@@ -174,7 +174,7 @@ export function forgetAgentKey(app: string): void {
 }
 
 /** The keys that were stored before the page was reloaded. */
-function storedKeys(): Map<string, ConsoleKey> {
+function readStoredKeys(): Map<string, ConsoleKey> {
   // The stored value was written by storeKeys.
   return new Map(JSON.parse(tabStore.getItem(KEYS_STORAGE_KEY) ?? '[]') as Array<[string, ConsoleKey]>);
 }
@@ -212,9 +212,9 @@ const revokeKey = (
 /** Revokes the keys, including those still being issued. The keys of a closed tab are not revoked, but expire soon. */
 export function revokeKeys(): Promise<unknown> {
   const headers = accountHeaders(); // Read now, because a sign-out clears the token before the keys are revoked.
-  const promisedKeys = [...[...keys].map(([app, key]) => [app, Promise.resolve(key)] as const), ...pendingKeys];
+  const keyPromises = [...[...keys].map(([app, key]) => [app, Promise.resolve(key)] as const), ...pendingKeys];
   keys.clear();
   pendingKeys.clear();
   tabStore.removeItem(KEYS_STORAGE_KEY);
-  return Promise.allSettled(promisedKeys.map(async ([app, key]) => revokeKey(app, (await key).id, true, headers)));
+  return Promise.allSettled(keyPromises.map(async ([app, key]) => revokeKey(app, (await key).id, true, headers)));
 }

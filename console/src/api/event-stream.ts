@@ -21,7 +21,7 @@ export interface ListenOptions {
 /** Reads events until the signal aborts or the session has ended. */
 export async function listen(options: ListenOptions, signal: AbortSignal): Promise<void> {
   let lastId: string | undefined;
-  let waitMs = RETRY_FIRST_MS;
+  let retryDelayMs = RETRY_FIRST_MS;
   while (!signal.aborted) {
     options.onState('connecting');
     try {
@@ -31,7 +31,7 @@ export async function listen(options: ListenOptions, signal: AbortSignal): Promi
       if (options.sessionId !== undefined && response.status === 204) return options.onState('over');
       if (!response.body) throw new Error('the response has no event stream');
       options.onState('live');
-      waitMs = RETRY_FIRST_MS;
+      retryDelayMs = RETRY_FIRST_MS;
       for await (const event of eventsOf(response.body)) {
         lastId = event.id;
         options.onEvents([event]);
@@ -42,8 +42,8 @@ export async function listen(options: ListenOptions, signal: AbortSignal): Promi
       if (error instanceof ApiError && [401, 403, 404].includes(error.status)) return options.onState('refused');
     }
     options.onState('broken');
-    await pause(waitMs, signal);
-    waitMs = Math.min(waitMs * 2, RETRY_MAX_MS);
+    await pause(retryDelayMs, signal);
+    retryDelayMs = Math.min(retryDelayMs * 2, RETRY_MAX_MS);
   }
 }
 
@@ -71,11 +71,11 @@ async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Sessi
 
 const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   new Promise(resolve => {
-    const done = (): void => {
+    const finish = (): void => {
       clearTimeout(timer);
-      signal.removeEventListener('abort', done);
+      signal.removeEventListener('abort', finish);
       resolve();
     };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener('abort', done);
+    const timer = setTimeout(finish, ms);
+    signal.addEventListener('abort', finish);
   });

@@ -2,7 +2,7 @@
 import type { ErrorBody } from '../../../contract/common.ts';
 import { ApiError } from './api-error.ts';
 import { urlOf } from './call.ts';
-import { agentKey } from './credentials.ts';
+import { obtainAgentKey } from './credentials.ts';
 
 const PATH = '/v1/browsers/sessions/{id}/debug';
 
@@ -11,7 +11,7 @@ export const offersLiveView = (): boolean => Object.values(BERTH_OPERATIONS).som
 /** Returns an address relative to the origin of this page, because the frame policy allows only this origin. */
 export async function readLiveAddress(app: string, id: string, signal: AbortSignal): Promise<string> {
   const response = await fetch(urlOf(PATH, { id }), {
-    headers: { authorization: `Bearer ${await agentKey(app)}` },
+    headers: { authorization: `Bearer ${await obtainAgentKey(app)}` },
     signal,
   });
   const body: Partial<ErrorBody> & { debuggerUrl?: string } = await response.json().catch(() => ({}));

@@ -8,10 +8,10 @@ import { isPerson } from './credentials.ts';
 
 const KEY = ['inbox', 'counts'] as const;
 const WAIT_SECONDS = 50;
-const HIDDEN_POLL_MS = 60_000;
-const RETRY_MS = 5_000;
+const HIDDEN_POLL_INTERVAL_MS = 60_000;
+const RETRY_DELAY_MS = 5_000;
 /** If a response without a change arrives sooner than this, the server is stopping or has too many waiting requests. */
-const EARLY_RESPONSE_MS = 10_000;
+const EARLY_RESPONSE_MS_MAX = 10_000;
 
 /**
  * Returns counts by application. Undefined while the counts are not known, and for a user who signed in with a token.
@@ -53,12 +53,12 @@ async function pollInbox(client: QueryClient, signal: AbortSignal): Promise<void
         for (const { queryKey } of client.getQueryCache().findAll({ queryKey: ['inbox'] }))
           if (queryKey[1] !== KEY[1]) void client.invalidateQueries({ queryKey });
       const isEarlyResponse =
-        isLongPoll && newInbox.state === knownState && performance.now() - requestStartMs < EARLY_RESPONSE_MS;
+        isLongPoll && newInbox.state === knownState && performance.now() - requestStartMs < EARLY_RESPONSE_MS_MAX;
       knownState = newInbox.state;
-      if (isEarlyResponse) await pause(RETRY_MS, signal);
-      if (document.hidden) await pause(HIDDEN_POLL_MS, signal);
+      if (isEarlyResponse) await pause(RETRY_DELAY_MS, signal);
+      if (document.hidden) await pause(HIDDEN_POLL_INTERVAL_MS, signal);
     } catch {
-      await pause(RETRY_MS, signal);
+      await pause(RETRY_DELAY_MS, signal);
     }
 }
 

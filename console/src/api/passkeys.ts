@@ -8,7 +8,7 @@ const IP_ADDRESS = /^(\d+\.){3}\d+$|^\[/;
  * Browsers offer passkeys only to pages that have a host name instead of an IP address and are loaded over https or
  * from localhost.
  */
-export const hasPasskeys = (): boolean =>
+export const supportsPasskeys = (): boolean =>
   isSecureContext && 'PublicKeyCredential' in globalThis && !IP_ADDRESS.test(location.hostname);
 
 /** Returns the response of the authenticator as JSON. Throws a readable error if the person cancels. */

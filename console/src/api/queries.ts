@@ -8,7 +8,7 @@ import { searchQuery } from '../pages/session-filters.ts';
 import { ApiError } from './api-error.ts';
 import { call, sendRequest } from './call.ts';
 
-const FRESH_MS = 5_000;
+const STALE_TIME_MS = 5_000;
 const RETRIES_MAX = 2;
 const APPLICATIONS_MAX = 100;
 const KEYS_PER_PAGE = 100;
@@ -21,7 +21,7 @@ const CONTEXTS_MAX = 200;
 
 export const queryClient = new QueryClient({
   defaultOptions: {
-    queries: { staleTime: FRESH_MS, retry: (count, error) => count < RETRIES_MAX && isTransient(error) },
+    queries: { staleTime: STALE_TIME_MS, retry: (count, error) => count < RETRIES_MAX && isTransient(error) },
     mutations: { retry: false },
   },
 });
@@ -58,9 +58,9 @@ export const tokensQuery = queryOptions({
 const MEMBERS_PER_PAGE = 50;
 const CREDENTIALS_PER_PAGE = 100;
 const WEBHOOKS_PER_PAGE = 50;
-const WEBHOOKS_EVERY_MS = 5_000;
+const WEBHOOKS_INTERVAL_MS = 5_000;
 const DELIVERIES_PER_PAGE = 25;
-const DELIVERIES_EVERY_MS = 3_000;
+const DELIVERIES_INTERVAL_MS = 3_000;
 const ENTRIES_PER_PAGE = 50;
 
 /** The paging options for a list with a cursor. */
@@ -68,14 +68,14 @@ const PAGING_OPTIONS = {
   initialPageParam: '',
   getNextPageParam: ({ nextCursor }: { readonly nextCursor?: string }) => nextCursor,
 };
-const pageOf = (limit: number, cursor: string) => ({ limit, ...(cursor === '' ? {} : { cursor }) });
+const pageQueryOf = (limit: number, cursor: string) => ({ limit, ...(cursor === '' ? {} : { cursor }) });
 
 export const membersQuery = (app: string) =>
   infiniteQueryOptions({
     ...PAGING_OPTIONS,
     queryKey: ['members', app],
     queryFn: ({ signal, pageParam }) =>
-      call('listMembers', { params: { appId: app }, query: pageOf(MEMBERS_PER_PAGE, pageParam), signal }),
+      call('listMembers', { params: { appId: app }, query: pageQueryOf(MEMBERS_PER_PAGE, pageParam), signal }),
   });
 
 export const invitationsQuery = (app: string) =>
@@ -83,7 +83,7 @@ export const invitationsQuery = (app: string) =>
     ...PAGING_OPTIONS,
     queryKey: ['invitations', app],
     queryFn: ({ signal, pageParam }) =>
-      call('listInvitations', { params: { appId: app }, query: pageOf(MEMBERS_PER_PAGE, pageParam), signal }),
+      call('listInvitations', { params: { appId: app }, query: pageQueryOf(MEMBERS_PER_PAGE, pageParam), signal }),
   });
 
 export const storedCredentialsQuery = (app: string) =>
@@ -91,7 +91,11 @@ export const storedCredentialsQuery = (app: string) =>
     ...PAGING_OPTIONS,
     queryKey: ['credentials', app],
     queryFn: ({ signal, pageParam }) =>
-      call('listStoredCredentials', { params: { appId: app }, query: pageOf(CREDENTIALS_PER_PAGE, pageParam), signal }),
+      call('listStoredCredentials', {
+        params: { appId: app },
+        query: pageQueryOf(CREDENTIALS_PER_PAGE, pageParam),
+        signal,
+      }),
   });
 
 /** Polled, because a webhook can begin to fail, or be disabled, at any time. */
@@ -100,8 +104,8 @@ export const webhooksQuery = (app: string) =>
     ...PAGING_OPTIONS,
     queryKey: ['webhooks', app],
     queryFn: ({ signal, pageParam }) =>
-      call('listWebhooks', { params: { appId: app }, query: pageOf(WEBHOOKS_PER_PAGE, pageParam), signal }),
-    refetchInterval: WEBHOOKS_EVERY_MS,
+      call('listWebhooks', { params: { appId: app }, query: pageQueryOf(WEBHOOKS_PER_PAGE, pageParam), signal }),
+    refetchInterval: WEBHOOKS_INTERVAL_MS,
   });
 
 /** Polled, because deliveries change without a request from this page. */
@@ -112,10 +116,10 @@ export const webhookDeliveriesQuery = (app: string, webhookId: string) =>
     queryFn: ({ signal, pageParam }) =>
       call('listWebhookDeliveries', {
         params: { appId: app, webhookId },
-        query: pageOf(DELIVERIES_PER_PAGE, pageParam),
+        query: pageQueryOf(DELIVERIES_PER_PAGE, pageParam),
         signal,
       }),
-    refetchInterval: DELIVERIES_EVERY_MS,
+    refetchInterval: DELIVERIES_INTERVAL_MS,
   });
 
 export const auditQuery = (app: string, filters: Omit<AuditQuery, 'limit' | 'cursor'>) =>
@@ -125,14 +129,14 @@ export const auditQuery = (app: string, filters: Omit<AuditQuery, 'limit' | 'cur
     queryFn: ({ signal, pageParam }) =>
       call('listAuditEntries', {
         params: { appId: app },
-        query: { ...filters, ...pageOf(ENTRIES_PER_PAGE, pageParam) },
+        query: { ...filters, ...pageQueryOf(ENTRIES_PER_PAGE, pageParam) },
         signal,
       }),
   });
 
 const INVOCATIONS_PER_PAGE = 50;
-const INVOCATIONS_EVERY_MS = 5_000;
-const RUNNING_EVERY_MS = 2_000;
+const INVOCATIONS_INTERVAL_MS = 5_000;
+const RUNNING_INTERVAL_MS = 2_000;
 const OPERATIONS_PER_PAGE = 100;
 
 /** Polled, because agents call operations at any time. */
@@ -143,10 +147,10 @@ export const invocationsQuery = (app: string, filters: Omit<ApplicationInvocatio
     queryFn: ({ signal, pageParam }) =>
       call('listApplicationInvocations', {
         params: { appId: app },
-        query: { ...filters, ...pageOf(INVOCATIONS_PER_PAGE, pageParam) },
+        query: { ...filters, ...pageQueryOf(INVOCATIONS_PER_PAGE, pageParam) },
         signal,
       }),
-    refetchInterval: INVOCATIONS_EVERY_MS,
+    refetchInterval: INVOCATIONS_INTERVAL_MS,
   });
 
 const WAITING_MAX = 100;
@@ -155,7 +159,7 @@ const HISTORY_PER_PAGE = 50;
  * The polling interval of the waiting items, for users who signed in with a token. For a person, live-inbox.ts also
  * refetches the lists of the inbox after every change.
  */
-const INBOX_EVERY_MS = 30_000;
+const INBOX_INTERVAL_MS = 30_000;
 
 /** All waiting items, including those that other people must act on. */
 export const waitingQuery = (app: string) =>
@@ -163,14 +167,14 @@ export const waitingQuery = (app: string) =>
     queryKey: ['inbox', app, 'waiting'],
     queryFn: async ({ signal }) => {
       const [params, limit] = [{ appId: app }, WAITING_MAX];
-      const [actions, requested, claimed] = await Promise.all([
+      const [actions, requestedHandoffs, claimedHandoffs] = await Promise.all([
         call('listApplicationActions', { params, query: { limit, status: 'awaiting_approval' }, signal }),
         call('listHandoffs', { params, query: { limit, status: 'requested' }, signal }),
         call('listHandoffs', { params, query: { limit, status: 'claimed' }, signal }),
       ]);
-      return { actions: actions.data, handoffs: [...requested.data, ...claimed.data] };
+      return { actions: actions.data, handoffs: [...requestedHandoffs.data, ...claimedHandoffs.data] };
     },
-    refetchInterval: INBOX_EVERY_MS,
+    refetchInterval: INBOX_INTERVAL_MS,
   });
 
 export const actionsQuery = (app: string) =>
@@ -180,7 +184,7 @@ export const actionsQuery = (app: string) =>
     queryFn: ({ signal, pageParam }) =>
       call('listApplicationActions', {
         params: { appId: app },
-        query: pageOf(HISTORY_PER_PAGE, pageParam),
+        query: pageQueryOf(HISTORY_PER_PAGE, pageParam),
         signal,
       }),
   });
@@ -190,22 +194,22 @@ export const handoffsQuery = (app: string) =>
     ...PAGING_OPTIONS,
     queryKey: ['inbox', app, 'handoffs'],
     queryFn: ({ signal, pageParam }) =>
-      call('listHandoffs', { params: { appId: app }, query: pageOf(HISTORY_PER_PAGE, pageParam), signal }),
+      call('listHandoffs', { params: { appId: app }, query: pageQueryOf(HISTORY_PER_PAGE, pageParam), signal }),
   });
 
-const HOSTS_EVERY_MS = 5_000;
+const HOSTS_INTERVAL_MS = 5_000;
 
 export const hostsQuery = queryOptions({
   queryKey: ['hosts'],
   queryFn: ({ signal }) => call('listHosts', { signal }),
-  refetchInterval: HOSTS_EVERY_MS,
+  refetchInterval: HOSTS_INTERVAL_MS,
 });
 
 export const hostSessionsQuery = (hostId: string) =>
   queryOptions({
     queryKey: ['hosts', hostId, 'sessions'],
     queryFn: ({ signal }) => call('listHostSessions', { params: { hostId }, signal }),
-    refetchInterval: HOSTS_EVERY_MS,
+    refetchInterval: HOSTS_INTERVAL_MS,
   });
 
 export const notificationsQuery = queryOptions({
@@ -218,20 +222,20 @@ export const invocationQuery = (app: string, id: string) =>
   queryOptions({
     queryKey: ['invocation', app, id],
     queryFn: ({ signal }) => call('readApplicationInvocation', { params: { appId: app, id }, signal }),
-    refetchInterval: ({ state }) => state.data?.status === 'running' && RUNNING_EVERY_MS,
+    refetchInterval: ({ state }) => state.data?.status === 'running' && RUNNING_INTERVAL_MS,
   });
 
-const CREDIT_EVERY_MS = 10_000;
-const ENTRIES_EVERY_MS = 30_000;
+const CREDIT_INTERVAL_MS = 10_000;
+const ENTRIES_INTERVAL_MS = 30_000;
 const CHECKOUTS_PER_PAGE = 10;
-const CHECKOUTS_EVERY_MS = 10_000;
-const QUOTE_EVERY_MS = 300_000;
+const CHECKOUTS_INTERVAL_MS = 10_000;
+const QUOTE_INTERVAL_MS = 300_000;
 
 export const creditQuery = (app: string) =>
   queryOptions({
     queryKey: ['credit', app],
     queryFn: ({ signal }) => call('readCredits', { params: { appId: app }, signal }),
-    refetchInterval: CREDIT_EVERY_MS,
+    refetchInterval: CREDIT_INTERVAL_MS,
   });
 
 export const creditEntriesQuery = (app: string, filters: Omit<CreditEntryQuery, 'limit' | 'cursor'>) =>
@@ -241,10 +245,10 @@ export const creditEntriesQuery = (app: string, filters: Omit<CreditEntryQuery, 
     queryFn: ({ signal, pageParam }) =>
       call('listCreditEntries', {
         params: { appId: app },
-        query: { ...filters, ...pageOf(ENTRIES_PER_PAGE, pageParam) },
+        query: { ...filters, ...pageQueryOf(ENTRIES_PER_PAGE, pageParam) },
         signal,
       }),
-    refetchInterval: ENTRIES_EVERY_MS,
+    refetchInterval: ENTRIES_INTERVAL_MS,
   });
 
 /** Packs and prices, with the quote id that an order must name. */
@@ -253,7 +257,7 @@ export const quoteQuery = (app: string) =>
     queryKey: ['top-ups', app, 'quote'],
     queryFn: ({ signal }) => call('readQuote', { params: { appId: app }, signal }),
     // Refetched, because an order names a quote, which expires after 15 minutes.
-    refetchInterval: QUOTE_EVERY_MS,
+    refetchInterval: QUOTE_INTERVAL_MS,
   });
 
 /** Polled, because the operator confirms payments. */
@@ -262,8 +266,8 @@ export const checkoutsQuery = (app: string) =>
     ...PAGING_OPTIONS,
     queryKey: ['top-ups', app, 'orders'],
     queryFn: ({ signal, pageParam }) =>
-      call('listCheckouts', { query: { applicationId: app, ...pageOf(CHECKOUTS_PER_PAGE, pageParam) }, signal }),
-    refetchInterval: CHECKOUTS_EVERY_MS,
+      call('listCheckouts', { query: { applicationId: app, ...pageQueryOf(CHECKOUTS_PER_PAGE, pageParam) }, signal }),
+    refetchInterval: CHECKOUTS_INTERVAL_MS,
   });
 
 /** The keys with which receipts are verified. They are fetched for each verification. */
@@ -274,7 +278,7 @@ export const signingKeysQuery = queryOptions({
 });
 
 /** Ids of the operations for the filter of a list. */
-export const operationNamesQuery = (app: string) =>
+export const operationIdsQuery = (app: string) =>
   queryOptions({
     queryKey: ['operations', app, 'names'],
     queryFn: async ({ signal }) => {
@@ -292,7 +296,7 @@ export const operationsQuery = (app: string) =>
     queryFn: ({ signal, pageParam }) =>
       call('listConfiguredOperations', {
         params: { appId: app },
-        query: pageOf(OPERATIONS_PER_PAGE, pageParam),
+        query: pageQueryOf(OPERATIONS_PER_PAGE, pageParam),
         signal,
       }),
   });
@@ -365,13 +369,13 @@ export const sessionSearchQuery = (app: string, searchWords: string) =>
     retry: false,
   });
 
-const PICTURE_EVERY_MS = 10_000;
+const PICTURE_INTERVAL_MS = 10_000;
 /**
  * The maximum number of requests for the last picture of a session. That picture is stored soon after the session ends,
  * or never.
  */
 const LAST_PICTURE_READS_MAX = 10;
-const LAST_PICTURE_EVERY_MS = 2_000;
+const LAST_PICTURE_INTERVAL_MS = 2_000;
 
 /** `null` if there is no picture. The picture of an ended session does not change. */
 export const pictureQuery = (app: string, id: string, hasEnded: boolean) =>
@@ -381,11 +385,11 @@ export const pictureQuery = (app: string, id: string, hasEnded: boolean) =>
       const response = await sendRequest('readPicture', { app, params: { id }, signal });
       return response.status === 204 ? null : response.blob();
     },
-    staleTime: hasEnded ? Number.POSITIVE_INFINITY : PICTURE_EVERY_MS,
+    staleTime: hasEnded ? Number.POSITIVE_INFINITY : PICTURE_INTERVAL_MS,
     refetchInterval: ({ state }) => {
       const isAwaited = state.data === null && state.dataUpdateCount < LAST_PICTURE_READS_MAX;
-      if (hasEnded) return isAwaited ? LAST_PICTURE_EVERY_MS : false;
-      return PICTURE_EVERY_MS;
+      if (hasEnded) return isAwaited ? LAST_PICTURE_INTERVAL_MS : false;
+      return PICTURE_INTERVAL_MS;
     },
     retry: false,
   });

@@ -17,9 +17,9 @@ export async function saveLog(app: string, id: string): Promise<void> {
     const { body, headers } = await callWithHeaders('listSessionLogs', { app, params: { id }, query });
     const entries: readonly SessionLog[] = body ?? [];
     for (const entry of entries) lines.push(`${JSON.stringify(entry)}\n`);
-    const next = headers.get('x-next-after') ?? undefined;
-    if (entries.length === 0 || next === undefined || next === cursor) break;
-    cursor = next;
+    const nextCursor = headers.get('x-next-after') ?? undefined;
+    if (entries.length === 0 || nextCursor === undefined || nextCursor === cursor) break;
+    cursor = nextCursor;
   }
   saveBlob(new Blob(lines, { type: 'application/x-ndjson' }), `${id}.ndjson`);
 }

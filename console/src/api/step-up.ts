@@ -23,10 +23,10 @@ export function stepUp(): Promise<void> {
 
 /** Called when the dialog is closed, with or without the proof. */
 export function endStepUp(hasProof: boolean): void {
-  const pending = pendingStepUp;
+  const currentStepUp = pendingStepUp;
   pendingStepUp = undefined;
-  if (hasProof) pending?.resolve();
-  else pending?.reject(new Error('Nothing was changed, because you did not confirm your identity.'));
+  if (hasProof) currentStepUp?.resolve();
+  else currentStepUp?.reject(new Error('Nothing was changed, because you did not confirm your identity.'));
   notify();
 }
 

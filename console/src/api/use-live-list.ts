@@ -4,8 +4,8 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { listen, type StreamState } from './event-stream.ts';
 
-const BATCH_MS = 1_000;
-const BATCH_LONG_LIST_MS = 5_000;
+const BATCH_DELAY_MS = 1_000;
+const LONG_LIST_DELAY_MS = 5_000;
 
 export function useLiveList(app: string): StreamState {
   const [state, setState] = useState<StreamState>('connecting');
@@ -21,7 +21,7 @@ export function useLiveList(app: string): StreamState {
           batchTimer = undefined;
           void client.invalidateQueries({ queryKey: ['sessions', app] });
         },
-        hasLongList ? BATCH_LONG_LIST_MS : BATCH_MS,
+        hasLongList ? LONG_LIST_DELAY_MS : BATCH_DELAY_MS,
       );
     };
     void listen({ app, onEvents, onState: setState }, unmountController.signal);

@@ -4,7 +4,7 @@ import { useEffect, useState } from 'react';
 import type { SessionEvent } from '../../../contract/events.ts';
 import { listen, type StreamState } from './event-stream.ts';
 
-const BATCH_MS = 150;
+const BATCH_DELAY_MS = 150;
 
 export function useSessionEvents(app: string, id: string): { events: readonly SessionEvent[]; state: StreamState } {
   const [state, setState] = useState<StreamState>('connecting');
@@ -23,7 +23,7 @@ export function useSessionEvents(app: string, id: string): { events: readonly Se
     };
     const onEvents = (newEvents: readonly SessionEvent[]): void => {
       pendingEvents.push(...newEvents);
-      batchTimer ??= setTimeout(flush, BATCH_MS);
+      batchTimer ??= setTimeout(flush, BATCH_DELAY_MS);
     };
     void listen({ app, sessionId: id, onEvents, onState: setState }, unmountController.signal);
     return () => {

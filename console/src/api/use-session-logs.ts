@@ -5,7 +5,7 @@ import type { SessionLog } from '../../../contract/logs.ts';
 import { callWithHeaders } from './call.ts';
 import { queryClient } from './queries.ts';
 
-const POLL_MS = 2_000;
+const POLL_INTERVAL_MS = 2_000;
 /** Maximum number of entries shown. */
 export const LOGS_SHOWN_MAX = 20_000;
 
@@ -21,19 +21,19 @@ interface CachedLogs extends SessionLogs {
 
 export function useSessionLogs(app: string, id: string, isOpen: boolean) {
   const queryKey = ['logs', app, id];
-  const result = useQuery({
+  const logsQuery = useQuery({
     queryKey,
     queryFn: async ({ signal }) => {
       let loadedLogs = queryClient.getQueryData<CachedLogs>(queryKey) ?? { logs: [] };
       for (let hasMore = true; hasMore && loadedLogs.logs.length < LOGS_SHOWN_MAX; ) {
-        const nextLogs = await readNext(app, id, loadedLogs, signal);
+        const nextLogs = await readNextLogs(app, id, loadedLogs, signal);
         // While the session is running, one list page is read per poll. The next poll reads the entries that follow.
         hasMore = !isOpen && nextLogs.cursor !== loadedLogs.cursor;
         loadedLogs = nextLogs;
       }
       return loadedLogs;
     },
-    refetchInterval: isOpen ? POLL_MS : false,
+    refetchInterval: isOpen ? POLL_INTERVAL_MS : false,
     structuralSharing: false,
   });
   const wasOpen = useRef(isOpen);
@@ -43,11 +43,16 @@ export function useSessionLogs(app: string, id: string, isOpen: boolean) {
     if (wasOpen.current && !isOpen) void queryClient.invalidateQueries({ queryKey: ['logs', app, id] });
     wasOpen.current = isOpen;
   }, [app, id, isOpen]);
-  return result;
+  return logsQuery;
 }
 
 /** Reads the next entries of the log, and returns the previous entries together with the new ones. */
-async function readNext(app: string, id: string, previousLogs: CachedLogs, signal: AbortSignal): Promise<CachedLogs> {
+async function readNextLogs(
+  app: string,
+  id: string,
+  previousLogs: CachedLogs,
+  signal: AbortSignal,
+): Promise<CachedLogs> {
   const query = previousLogs.cursor === undefined ? {} : { after: previousLogs.cursor };
   const { body, headers } = await callWithHeaders('listSessionLogs', { app, params: { id }, query, signal });
   const cursor = headers.get('x-next-after') ?? previousLogs.cursor;

@@ -9,11 +9,11 @@ export interface Difference {
 
 type Members = Readonly<Record<string, unknown>>;
 
-export function differences(previous: unknown, next: unknown, path = ''): Difference[] {
-  if (canonicalJson(previous) === canonicalJson(next)) return [];
-  const [previousMembers, nextMembers] = [membersOf(previous), membersOf(next)];
-  if (!previousMembers || !nextMembers || Array.isArray(previous) !== Array.isArray(next))
-    return [{ path, ...textEntry('before', previous), ...textEntry('after', next) }];
+export function differences(previousValue: unknown, nextValue: unknown, path = ''): Difference[] {
+  if (canonicalJson(previousValue) === canonicalJson(nextValue)) return [];
+  const [previousMembers, nextMembers] = [membersOf(previousValue), membersOf(nextValue)];
+  if (!previousMembers || !nextMembers || Array.isArray(previousValue) !== Array.isArray(nextValue))
+    return [{ path, ...jsonMember('before', previousValue), ...jsonMember('after', nextValue) }];
   const names = [...new Set([...Object.keys(previousMembers), ...Object.keys(nextMembers)])];
   return names.flatMap(name =>
     differences(previousMembers[name], nextMembers[name], path === '' ? name : `${path}.${name}`),
@@ -25,7 +25,7 @@ const membersOf = (value: unknown): Members | undefined =>
   typeof value === 'object' && value !== null ? (value as Members) : undefined;
 
 /** The cast restores the name of the member: TypeScript gives an object with a computed key an index signature. */
-const textEntry = <Name extends string>(name: Name, value: unknown): { readonly [N in Name]?: string } =>
+const jsonMember = <Name extends string>(name: Name, value: unknown): { readonly [N in Name]?: string } =>
   value === undefined ? {} : ({ [name]: JSON.stringify(value) } as { readonly [N in Name]: string });
 
 /** Converts a value to JSON. Values that differ only in the order of their members give the same string. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { lineOf, offsetOf, parseJson, partsOf } from './places.ts';
+import { lineNumberOf, offsetOf, parseJson, partsOf } from './places.ts';
 
 const parseOrFail = (text: string) => {
   const outcome = parseJson(text);
@@ -11,15 +11,15 @@ test('offsetOf returns the offset of the value at a path, or of the nearest encl
   const text = '{\n  "steps": [\n    {"do": "goto"},\n    {"do": "fill", "a\\"b": [1, 2]}\n  ]\n}';
   const json = parseOrFail(text);
   assert.deepEqual(json.value, JSON.parse(text));
-  for (const [path, found] of [
+  for (const [path, expectedStart] of [
     ['', '{\n'],
     ['steps[1].do', '"fill"'],
     ['steps.1.a"b.1', '2]'],
     ['steps[0].selector', '{"do": "goto"'],
     ['nothing.here', '{\n'],
   ] as const)
-    assert.ok(text.slice(offsetOf(json, partsOf(path))).startsWith(found), path);
-  assert.equal(lineOf(text, offsetOf(json, partsOf('steps[1].do'))), 4);
+    assert.ok(text.slice(offsetOf(json, partsOf(path))).startsWith(expectedStart), path);
+  assert.equal(lineNumberOf(text, offsetOf(json, partsOf('steps[1].do'))), 4);
 });
 
 test('parseJson reports the position of a syntax error and what was expected there', () => {

@@ -48,7 +48,7 @@ export function offsetOf({ places }: ParsedJson, path: readonly string[]): numbe
   return 0;
 }
 
-export const lineOf = (text: string, offset: number): number => text.slice(0, offset).split('\n').length;
+export const lineNumberOf = (text: string, offset: number): number => text.slice(0, offset).split('\n').length;
 
 /** Returns the parts of a path. `steps[0].do` and `steps.0.do` are the same path. */
 export const partsOf = (path: string): string[] =>

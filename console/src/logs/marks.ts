@@ -52,12 +52,12 @@ export function lanesOf(logs: readonly SessionLog[], events: readonly SessionEve
 
 const pageMarks = (logs: readonly SessionLog[]): Mark[] =>
   logs.flatMap((entry, at) => {
-    const url = openedUrl(entry);
+    const url = navigationUrlOf(entry);
     return url === undefined ? [] : [{ key: String(at), atMs: entry.timestamp ?? 0, words: url, isBad: false }];
   });
 
 /** Returns the address if the entry is a navigation of a page's main frame. */
-function openedUrl({ method, request }: SessionLog): string | undefined {
+function navigationUrlOf({ method, request }: SessionLog): string | undefined {
   const { url, parentId } = asObject(request?.params.frame);
   return method === 'Page.frameNavigated' && parentId === undefined ? asText(url) : undefined;
 }
@@ -66,7 +66,7 @@ function openedUrl({ method, request }: SessionLog): string | undefined {
 export function pageNames(logs: readonly SessionLog[]): ReadonlyMap<number, string> {
   const names = new Map<number, string>();
   for (const entry of logs) {
-    const url = URL.parse(openedUrl(entry) ?? '');
+    const url = URL.parse(navigationUrlOf(entry) ?? '');
     if (url?.host) names.set(entry.pageId, `${url.host}${url.pathname === '/' ? '' : url.pathname}`);
   }
   return names;

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../contract/common.ts';
 import type { SessionLog } from '../../../contract/logs.ts';
 import { networkCalls, shortUrl } from './network-calls.ts';
 
-const entry = (method: string, timestamp: number, params: JsonObject): SessionLog => ({
+const createLogEntry = (method: string, timestamp: number, params: JsonObject): SessionLog => ({
   method,
   pageId: 0,
   sessionId: 's',
@@ -14,24 +14,24 @@ const entry = (method: string, timestamp: number, params: JsonObject): SessionLo
 
 test('networkCalls merges the events of a request into one call and returns two calls for a redirected request', () => {
   const calls = networkCalls([
-    entry('Network.requestWillBeSent', 10, {
+    createLogEntry('Network.requestWillBeSent', 10, {
       requestId: '1',
       type: 'Document',
       request: { url: 'http://a/', method: 'GET' },
     }),
-    entry('Network.requestWillBeSent', 20, {
+    createLogEntry('Network.requestWillBeSent', 20, {
       requestId: '1',
       type: 'Document',
       request: { url: 'http://a/b', method: 'GET' },
       redirectResponse: { status: 302, mimeType: 'text/html' },
     }),
-    entry('Network.responseReceived', 30, {
+    createLogEntry('Network.responseReceived', 30, {
       requestId: '1',
       response: { status: 200, mimeType: 'text/html', headers: { a: 'b' } },
     }),
-    entry('Network.loadingFinished', 40, { requestId: '1', encodedDataLength: 99 }),
-    entry('Network.requestWillBeSent', 50, { requestId: '2', request: { url: 'http://c/', method: 'POST' } }),
-    entry('Network.loadingFailed', 60, { requestId: '2', errorText: 'net::ERR_FAILED' }),
+    createLogEntry('Network.loadingFinished', 40, { requestId: '1', encodedDataLength: 99 }),
+    createLogEntry('Network.requestWillBeSent', 50, { requestId: '2', request: { url: 'http://c/', method: 'POST' } }),
+    createLogEntry('Network.loadingFailed', 60, { requestId: '2', errorText: 'net::ERR_FAILED' }),
   ]);
   assert.deepEqual(
     calls.map(({ url, status, startMs, endMs, bytes, failureText }) => [
@@ -52,8 +52,8 @@ test('networkCalls merges the events of a request into one call and returns two 
 
 test('networkCalls accepts malformed log entries without throwing', () => {
   const odd = { method: 'Network.requestWillBeSent', pageId: 0, sessionId: 's' };
-  assert.deepEqual(networkCalls([odd, entry('Network.loadingFinished', 1, { requestId: 7 })]).length, 1);
-  assert.equal(networkCalls([entry('Network.requestWillBeSent', 1, { request: 'x' })])[0]?.url, '');
+  assert.deepEqual(networkCalls([odd, createLogEntry('Network.loadingFinished', 1, { requestId: 7 })]).length, 1);
+  assert.equal(networkCalls([createLogEntry('Network.requestWillBeSent', 1, { request: 'x' })])[0]?.url, '');
 });
 
 test('shortUrl shortens a URL to its last part', () => {

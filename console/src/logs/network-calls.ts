@@ -24,16 +24,16 @@ export interface NetworkCall {
 export function networkCalls(logs: readonly SessionLog[]): NetworkCall[] {
   const calls = new Map<string, NetworkCall>();
   /** Redirects keep the request id, so each hop gets its own key. */
-  const hops = new Map<string, number>();
+  const hopCounts = new Map<string, number>();
   for (const { method, pageId, timestamp = 0, request } of logs) {
     const params = request?.params ?? {};
     const id = `${pageId} ${asText(params.requestId)}`;
-    const key = (): string => `${id} ${hops.get(id) ?? 0}`;
+    const key = (): string => `${id} ${hopCounts.get(id) ?? 0}`;
     if (method === 'Network.requestWillBeSent') {
       const previousHop = calls.get(key());
       if (previousHop && params.redirectResponse) {
         calls.set(key(), { ...previousHop, ...responseFields(asObject(params.redirectResponse)), endMs: timestamp });
-        hops.set(id, (hops.get(id) ?? 0) + 1);
+        hopCounts.set(id, (hopCounts.get(id) ?? 0) + 1);
       }
       const sentRequest = asObject(params.request);
       calls.set(key(), {

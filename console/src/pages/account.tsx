@@ -3,7 +3,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { CurrentAccount, SignedInSession } from '../../../contract/sign-in.ts';
 import { call, isOffered } from '../api/call.ts';
-import { createPasskey, hasPasskeys } from '../api/passkeys.ts';
+import { createPasskey, supportsPasskeys } from '../api/passkeys.ts';
 import { accountQuery, signedInSessionsQuery } from '../api/queries.ts';
 import { AuthenticatorDialog } from '../people/authenticator-dialog.tsx';
 import { PasswordDialog } from '../people/password-dialog.tsx';
@@ -126,7 +126,7 @@ function Passkeys({ account }: { readonly account: CurrentAccount }) {
     <Panel
       title="Passkeys"
       actions={
-        hasPasskeys() && (
+        supportsPasskeys() && (
           <Button icon="plus" onClick={() => setIsAdding(true)}>
             Add a passkey
           </Button>
@@ -154,7 +154,7 @@ function Passkeys({ account }: { readonly account: CurrentAccount }) {
         ))}
         {account.passkeys.length === 0 && (
           <Row title="No passkey yet">
-            {hasPasskeys()
+            {supportsPasskeys()
               ? 'A passkey signs you in without a password and cannot be phished.'
               : 'Passkeys need a host name: open the console at http://localhost, or over https at the host name of this service.'}
           </Row>

@@ -9,7 +9,7 @@ import { Panel } from '../ui/page.tsx';
 import { FormError } from '../ui/states.tsx';
 import { MICRO_CREDITS_PER_CREDIT } from './operation-draft.ts';
 import { Options } from './operation-fields.tsx';
-import { APPROVALS, keyIn } from './operation-words.tsx';
+import { APPROVAL_WORDS, keyIn } from './operation-words.tsx';
 
 export function BuiltInOperation({
   app,
@@ -59,9 +59,9 @@ export function BuiltInOperation({
           label="Who approves each call"
           disabled={!mayWrite}
           value={approval}
-          onChange={event => setApproval(keyIn(APPROVALS, event.target.value, 'none'))}
+          onChange={event => setApproval(keyIn(APPROVAL_WORDS, event.target.value, 'none'))}
         >
-          <Options words={APPROVALS} />
+          <Options words={APPROVAL_WORDS} />
         </SelectField>
         <TextField
           label="Price of a call in credits"

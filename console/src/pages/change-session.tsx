@@ -16,8 +16,8 @@ export function ChangeSession({
   readonly session: Session;
   readonly close: () => void;
 }) {
-  const timeoutSeconds = Math.round((Date.parse(session.expiresAt) - Date.parse(session.createdAt)) / 1000);
-  const [minutes, setMinutes] = useState(String(Number((timeoutSeconds / 60).toFixed(1))));
+  const currentTimeoutSeconds = Math.round((Date.parse(session.expiresAt) - Date.parse(session.createdAt)) / 1000);
+  const [minutes, setMinutes] = useState(String(Number((currentTimeoutSeconds / 60).toFixed(1))));
   const initialMetadata = JSON.stringify(session.userMetadata ?? {}, null, 2);
   const [metadata, setMetadata] = useState(initialMetadata);
   const id = useId();
@@ -26,7 +26,7 @@ export function ChangeSession({
     mutationFn: () => {
       const timeout = Math.round(Number(minutes) * 60);
       const body = {
-        ...(timeout === timeoutSeconds ? {} : { timeout }),
+        ...(timeout === currentTimeoutSeconds ? {} : { timeout }),
         ...(metadata === initialMetadata ? {} : { userMetadata: readMetadata(metadata) }),
       };
       return call('updateSession', { app, params: { id: session.id }, body });

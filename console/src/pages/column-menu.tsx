@@ -7,10 +7,10 @@ import { COLUMNS, hideColumns, OPTIONAL_COLUMNS, type OptionalColumn, useHiddenC
 export function ColumnMenu() {
   const hiddenColumns = useHiddenColumns();
   const setVisible = (column: OptionalColumn, isVisible: boolean): void => {
-    const next = new Set(hiddenColumns);
-    if (isVisible) next.delete(column);
-    else next.add(column);
-    hideColumns(next);
+    const newHiddenColumns = new Set(hiddenColumns);
+    if (isVisible) newHiddenColumns.delete(column);
+    else newHiddenColumns.add(column);
+    hideColumns(newHiddenColumns);
   };
   return (
     <Popover.Root>

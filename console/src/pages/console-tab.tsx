@@ -12,7 +12,7 @@ import { clockTime, fullTime, utcTime } from '../ui/time.tsx';
 import { LogFilters } from './log-filters.tsx';
 import { LogsState } from './logs-state.tsx';
 
-const ROW_PX = 29;
+const ROW_HEIGHT_PX = 29;
 
 const LEVEL_CLASSES: Readonly<Record<ConsoleLine['level'], string>> = {
   error: 'text-bad',
@@ -65,7 +65,7 @@ export function ConsoleTab({
       <Rows
         label="Console"
         count={lines.length}
-        rowHeightPx={ROW_PX}
+        rowHeightPx={ROW_HEIGHT_PX}
         row={index => {
           const line = lines[index];
           return line && <Line line={line} />;

@@ -22,7 +22,7 @@ import {
 import { creditWords } from './invocation-words.tsx';
 import { timeWords } from './overview-costs.tsx';
 
-const REFETCH_MS = 30_000;
+const REFETCH_INTERVAL_MS = 30_000;
 const BARS_MAX = 12;
 
 type Row = CreditUsage['data'][number];
@@ -42,7 +42,7 @@ export function CreditUse({
     queryKey: ['credit-use', app, by, period],
     queryFn: ({ signal }) =>
       call('readCreditUsage', { params: { appId: app }, query: usageQueryOf(view, Date.now()), signal }),
-    refetchInterval: REFETCH_MS,
+    refetchInterval: REFETCH_INTERVAL_MS,
     placeholderData: keepPreviousData,
   });
   return (
@@ -120,17 +120,17 @@ function UsageTable({
 }) {
   // The names of agent keys, for usage rows that contain no name.
   const { data: keys } = useQuery({ ...keysQuery(app), enabled: by === 'key' });
-  const names = new Map(keys?.map(({ id, name }) => [id, name]));
+  const keyNames = new Map(keys?.map(({ id, name }) => [id, name]));
   const figureOf = ({ cost, browserSeconds }: Row): number => (isCharged ? cost : browserSeconds);
   const formatFigure = isCharged ? creditWords : timeWords;
-  const total = formatFigure(data.reduce((sum, row) => sum + figureOf(row), 0));
+  const totalText = formatFigure(data.reduce((sum, row) => sum + figureOf(row), 0));
   const periodName = CREDIT_USAGE_PERIODS[period].name.toLowerCase();
   const headings = [GROUPING_NAMES[by], ...(isCharged ? ['Cost'] : []), 'Calls', 'Browser time', 'Network'];
-  const cells = (row: Row): string[] => [
+  const cellsOf = (row: Row): string[] => [
     ...(isCharged ? [creditWords(row.cost)] : []),
     ...[String(row.calls), timeWords(row.browserSeconds), bytesWords(row.egressBytes)],
   ];
-  const summary = `${total} ${isCharged ? 'used' : 'of browser time'} in the ${periodName}`;
+  const summary = `${totalText} ${isCharged ? 'used' : 'of browser time'} in the ${periodName}`;
   if (by === 'day')
     return (
       <>
@@ -144,9 +144,9 @@ function UsageTable({
               key: row.of,
               ...dayNames(row.of),
               upperValue: figureOf(row),
-              valueText: shortWords(figureOf(row), isCharged),
+              valueText: figureWithoutUnit(figureOf(row), isCharged),
             },
-            cells: cells(row),
+            cells: cellsOf(row),
           }))}
         />
       </>
@@ -158,14 +158,14 @@ function UsageTable({
       <BarList
         items={data.slice(0, BARS_MAX).map(row => ({
           ...{ key: row.of, value: figureOf(row), shownValue: formatFigure(figureOf(row)), hatched: false },
-          name: nameOf(app, by, row, names),
+          name: nameLinkOf(app, by, row, keyNames),
         }))}
       />
       <div className="overflow-x-auto border-t border-line px-2 py-1">
         <FigureTable
           caption={`${GROUPINGS[by]}, ${periodName}`}
           headings={headings}
-          rows={data.map(row => ({ key: row.of, name: nameOf(app, by, row, names), cells: cells(row) }))}
+          rows={data.map(row => ({ key: row.of, name: nameLinkOf(app, by, row, keyNames), cells: cellsOf(row) }))}
         />
       </div>
     </>
@@ -177,10 +177,10 @@ const GROUPING_NAMES = { day: 'Day', operation: 'Operation', key: 'Agent key' } 
 >;
 
 /** The value without its unit, which is shown with the sum above the chart. */
-const shortWords = (value: number, isCharged: boolean): string =>
+const figureWithoutUnit = (value: number, isCharged: boolean): string =>
   isCharged ? creditWords(value).replace(/ credits?$/, '') : timeWords(value);
 
-const nameOf = (
+const nameLinkOf = (
   app: string,
   grouping: UsageGrouping,
   { of, name }: Row,

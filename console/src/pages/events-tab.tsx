@@ -38,7 +38,7 @@ const EVENT_TEXTS: Readonly<Partial<Record<EventType, string>>> = {
   'session.events_limited': 'Event limit reached; only the end of the session will be added',
 };
 
-const ACTORS: Readonly<Record<SessionEvent['actor']['kind'], string>> = {
+const ACTOR_WORDS: Readonly<Record<SessionEvent['actor']['kind'], string>> = {
   agentKey: 'caller',
   client: 'client',
   clock: 'time limit',
@@ -85,14 +85,14 @@ export function EventsTab({
       </div>
       <ol aria-label="Events" className="py-2">
         {events.map(event => (
-          <Entry key={event.id} event={event} startedAt={startedAt} />
+          <EventRow key={event.id} event={event} startedAt={startedAt} />
         ))}
       </ol>
     </>
   );
 }
 
-const Entry = ({ event, startedAt }: { readonly event: SessionEvent; readonly startedAt: string }) => (
+const EventRow = ({ event, startedAt }: { readonly event: SessionEvent; readonly startedAt: string }) => (
   <li className="grid grid-cols-[64px_minmax(0,1fr)] gap-x-4 px-4 py-1.5 md:grid-cols-[64px_52px_180px_minmax(0,1fr)]">
     <time
       dateTime={event.time}
@@ -106,10 +106,10 @@ const Entry = ({ event, startedAt }: { readonly event: SessionEvent; readonly st
     </span>
     <span className="text-sm font-medium">
       {EVENT_TEXTS[event.type] ?? event.type}
-      <span className="ml-2 font-normal text-faint md:hidden">{ACTORS[event.actor.kind]}</span>
+      <span className="ml-2 font-normal text-faint md:hidden">{ACTOR_WORDS[event.actor.kind]}</span>
     </span>
     <span className="col-start-2 min-w-0 text-sm break-words text-soft md:col-start-auto">
-      <span className="hidden md:inline">{ACTORS[event.actor.kind]}</span>
+      <span className="hidden md:inline">{ACTOR_WORDS[event.actor.kind]}</span>
       {Object.entries(event.detail).map(([name, value]) => (
         <span key={name} className="mr-3 inline-block max-w-full text-xs break-words md:mr-0 md:ml-3">
           <span className="text-faint">{name}</span> {detailText(value)}

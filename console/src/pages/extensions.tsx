@@ -5,7 +5,7 @@ import { type FormEvent, useState } from 'react';
 import type { Extension } from '../../../contract/extensions.ts';
 import { ApiError } from '../api/api-error.ts';
 import { call } from '../api/call.ts';
-import { knownExtensions, rememberExtensions } from '../api/known-extensions.ts';
+import { knownExtensionIds, rememberExtensions } from '../api/known-extensions.ts';
 import { Button } from '../ui/button.tsx';
 import { ConfirmDialog } from '../ui/confirm.tsx';
 import { CopyButton } from '../ui/copy-button.tsx';
@@ -15,7 +15,7 @@ import { EmptyState, FormError, LoadError } from '../ui/states.tsx';
 import { Ago, bytesWords } from '../ui/time.tsx';
 
 export function ExtensionsPage({ app }: { readonly app: string }) {
-  const [ids, setIds] = useState(() => knownExtensions(app));
+  const [ids, setIds] = useState(() => knownExtensionIds(app));
   const [extensionToDelete, setExtensionToDelete] = useState<Extension | undefined>();
   const saveIds = (newIds: readonly string[]): void => {
     rememberExtensions(app, newIds);

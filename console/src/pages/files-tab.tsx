@@ -12,7 +12,7 @@ import { Ago, bytesWords } from '../ui/time.tsx';
 
 const DOWNLOADS_MAX = 100;
 /** The interval at which links are renewed, well before they expire. */
-const LINK_RENEWAL_MS = 3_600_000;
+const LINK_RENEWAL_INTERVAL_MS = 3_600_000;
 
 export function FilesTab({
   app,
@@ -28,7 +28,7 @@ export function FilesTab({
     queryKey,
     queryFn: ({ signal }) =>
       call('listDownloads', { app, query: { sessionId: session.id, limit: DOWNLOADS_MAX }, signal }),
-    refetchInterval: isOpen ? 2_000 : LINK_RENEWAL_MS,
+    refetchInterval: isOpen ? 2_000 : LINK_RENEWAL_INTERVAL_MS,
   });
   const [downloadToDelete, setDownloadToDelete] = useState<Download | undefined>();
   const client = useQueryClient();

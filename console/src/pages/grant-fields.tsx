@@ -33,7 +33,7 @@ export const draftOf = (grant?: Grant): GrantDraft => ({
 
 export function grantOf(draft: GrantDraft): Grant {
   const { operationId, readsOnly, revision, maxCallsPerDay, maxCostPerDay, input } = draft;
-  const credentials = hasCredentials(draft) ? draft.credentials.split(/[\s,]+/).filter(Boolean) : [];
+  const credentials = allowsCredentials(draft) ? draft.credentials.split(/[\s,]+/).filter(Boolean) : [];
   return {
     operationId: operationId.trim(),
     ...(readsOnly ? { effect: 'read' } : {}),
@@ -41,11 +41,11 @@ export function grantOf(draft: GrantDraft): Grant {
     ...(maxCallsPerDay === '' ? {} : { maxCallsPerDay: Number(maxCallsPerDay) }),
     ...(maxCostPerDay === '' ? {} : { maxCostPerDay: Number(maxCostPerDay) }),
     ...(credentials.length > 0 ? { credentials } : {}),
-    ...(input.trim() === '' ? {} : { input: schemaOf(operationId, input) }),
+    ...(input.trim() === '' ? {} : { input: parseSchema(operationId, input) }),
   };
 }
 
-function schemaOf(operationId: string, text: string): NonNullable<Grant['input']> {
+function parseSchema(operationId: string, text: string): NonNullable<Grant['input']> {
   try {
     return JSON.parse(text);
   } catch (error) {
@@ -55,7 +55,7 @@ function schemaOf(operationId: string, text: string): NonNullable<Grant['input']
   }
 }
 
-const hasCredentials = ({ operationId }: GrantDraft): boolean => operationId.trim() === STEPS_OPERATION_ID;
+const allowsCredentials = ({ operationId }: GrantDraft): boolean => operationId.trim() === STEPS_OPERATION_ID;
 
 export function GrantFields({
   grants,
@@ -133,7 +133,7 @@ function GrantFieldset({
         {integerField('maxCallsPerDay', 'Calls a day', 1)}
         {integerField('maxCostPerDay', 'Cost a day', 0)}
       </div>
-      {hasCredentials(grant) && (
+      {allowsCredentials(grant) && (
         <TextField
           label="Credentials"
           hint="Ids of stored credentials that the steps may type into pages, separated by commas. Leave empty for none."

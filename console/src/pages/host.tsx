@@ -12,7 +12,7 @@ import { FormError, LoadError, LoadingRows } from '../ui/states.tsx';
 import { bytesWords, fullTime } from '../ui/time.tsx';
 import { ForOperator } from './for-operator.tsx';
 
-const POLL_MS = 5_000;
+const POLL_INTERVAL_MS = 5_000;
 /** The maximum number of bars in a chart. If there are more readings, several are combined into one bar. */
 const BARS_MAX = 60;
 
@@ -37,7 +37,7 @@ function OperatorView() {
   const { data, error, refetch } = useQuery({
     queryKey: ['host'],
     queryFn: ({ signal }) => call('readHost', { signal }),
-    refetchInterval: POLL_MS,
+    refetchInterval: POLL_INTERVAL_MS,
   });
   if (error && !data) return <LoadError error={error} retry={() => void refetch()} />;
   if (!data)
@@ -52,7 +52,7 @@ function OperatorView() {
       <Panel title="Readiness">
         <Checks checks={data.checks} />
       </Panel>
-      <HistoryChart title="Processor" host={data} getValue={({ cpuShare }) => cpuShare} toText={percent} />
+      <HistoryChart title="Processor" host={data} getValue={({ cpuShare }) => cpuShare} toText={formatPercent} />
       <HistoryChart title="Memory" host={data} getValue={sample => sample.memoryUsedBytes} toText={bytesWords} />
       <HistoryChart
         title="Sessions"
@@ -66,14 +66,17 @@ function OperatorView() {
   );
 }
 
-const percent = (share: number): string => `${Math.round(share * 100)} %`;
+const formatPercent = (share: number): string => `${Math.round(share * 100)} %`;
 
 const CurrentUse = ({ host: { now, sessionsMax, processors, memoryBytes } }: { readonly host: Host }) => (
   <Panel title="Now">
     <Meter label="Sessions" used={now.sessions} limit={sessionsMax} />
     <Facts
       facts={[
-        ['Processor', `${percent(now.cpuShare)} of ${processors} ${processors === 1 ? 'processor' : 'processors'}`],
+        [
+          'Processor',
+          `${formatPercent(now.cpuShare)} of ${processors} ${processors === 1 ? 'processor' : 'processors'}`,
+        ],
         ['Memory', `${bytesWords(now.memoryUsedBytes)} of ${bytesWords(memoryBytes)}`],
         ['Disk', `${bytesWords(now.diskFreeBytes)} free`],
         ['Browsers', `${now.slotsUsed}, of which ${now.warm} warm`],
@@ -98,9 +101,9 @@ function HistoryChart({
   const allSamples = [...samples, now];
   const samplesPerBar = Math.ceil(allSamples.length / BARS_MAX);
   const bars = Array.from({ length: Math.ceil(allSamples.length / samplesPerBar) }, (_, at) => {
-    const group = allSamples.slice(at * samplesPerBar, (at + 1) * samplesPerBar);
-    const from = group[0]?.at ?? now.at;
-    const value = Math.max(...group.map(getValue));
+    const barSamples = allSamples.slice(at * samplesPerBar, (at + 1) * samplesPerBar);
+    const from = barSamples[0]?.at ?? now.at;
+    const value = Math.max(...barSamples.map(getValue));
     const tick = TICK_FORMAT.format(new Date(from));
     return {
       key: from,

@@ -164,11 +164,11 @@ function HostCard({ host }: { readonly host: ListedHost }) {
 function DrainControls({ host: { id, state, draining, used } }: { readonly host: ListedHost }) {
   const [isConfirming, setIsConfirming] = useState(false);
   const client = useQueryClient();
-  const change = async (shouldDrain: boolean): Promise<void> => {
+  const setDraining = async (shouldDrain: boolean): Promise<void> => {
     await call('drainHost', { params: { hostId: id }, body: { draining: shouldDrain } });
     await client.invalidateQueries({ queryKey: hostsQuery.queryKey });
   };
-  const undrain = useMutation({ mutationFn: () => change(false) });
+  const undrain = useMutation({ mutationFn: () => setDraining(false) });
   if (state === 'alone' || !isPerson()) return null;
   if (draining)
     return (
@@ -187,7 +187,7 @@ function DrainControls({ host: { id, state, draining, used } }: { readonly host:
           title="Drain this host?"
           action="Drain"
           close={() => setIsConfirming(false)}
-          onConfirm={() => change(true)}
+          onConfirm={() => setDraining(true)}
         >
           {used === 0 ? 'No sessions are running on this host.' : `Running sessions (${used}) continue until they end.`}{' '}
           New sessions go to the other hosts. You can undo this at any time.

@@ -6,11 +6,11 @@ import type { ReactNode } from 'react';
 import type { ApplicationAction } from '../../../contract/actions.ts';
 import type { Handoff } from '../../../contract/handoffs.ts';
 import { AgentMessage, Approval, DecisionButtons, Fact, Facts } from '../people/approval.tsx';
-import { agentText, HANDOFF_REASONS, HANDOFF_RECORDS } from '../people/handoff-words.ts';
+import { agentText, HANDOFF_REASON_WORDS, HANDOFF_RECORD_WORDS } from '../people/handoff-words.ts';
 import { buttonClass } from '../ui/button.tsx';
 import { Icon, type IconName } from '../ui/icon.tsx';
 import { Ago, TimeLeft } from '../ui/time.tsx';
-import { APPROVERS } from './inbox-words.ts';
+import { APPROVER_WORDS } from './inbox-words.ts';
 
 export const LINK = 'underline decoration-line-strong underline-offset-2 hover:text-accent';
 
@@ -78,8 +78,8 @@ export function HandoffCard({
 }) {
   const { id, reason, instructions, sessionId, record, createdAt, expiresAt, pageOrigin } = handoff;
   const title = isViewerInControl
-    ? `You have control: ${HANDOFF_REASONS[reason].toLowerCase()}`
-    : HANDOFF_REASONS[reason];
+    ? `You have control: ${HANDOFF_REASON_WORDS[reason].toLowerCase()}`
+    : HANDOFF_REASON_WORDS[reason];
   return (
     <Card icon="sessions" kind="Take control" title={title} until={expiresAt}>
       <Facts label="Details" isPlain>
@@ -87,7 +87,7 @@ export function HandoffCard({
         <Fact name="Browser">
           <SessionLink app={app} id={sessionId} />
         </Fact>
-        <Fact name="Recording">{HANDOFF_RECORDS[record]}</Fact>
+        <Fact name="Recording">{HANDOFF_RECORD_WORDS[record]}</Fact>
       </Facts>
       <AgentMessage heading="h4">{agentText(instructions)}</AgentMessage>
       <p className="text-sm text-soft">
@@ -130,7 +130,7 @@ const Line = ({
 
 export const ApprovalLine = ({ action }: { readonly action: ApplicationAction }) => (
   <Line icon="keys" title={action.asksFor?.summary ?? action.operationTitle} until={action.expiresAt}>
-    Waiting for {APPROVERS[action.approver]}. Asked by {action.agent.name}, <Ago time={action.createdAt} />.
+    Waiting for {APPROVER_WORDS[action.approver]}. Asked by {action.agent.name}, <Ago time={action.createdAt} />.
   </Line>
 );
 
@@ -143,7 +143,7 @@ export const HandoffLine = ({
   readonly handoff: Handoff;
   readonly holder: string | undefined;
 }) => (
-  <Line icon="sessions" title={HANDOFF_REASONS[handoff.reason]} until={handoff.expiresAt}>
+  <Line icon="sessions" title={HANDOFF_REASON_WORDS[handoff.reason]} until={handoff.expiresAt}>
     {handoff.status === 'claimed'
       ? `${holder ?? 'A person'} has control of `
       : handoff.claimableBy.includes('members')

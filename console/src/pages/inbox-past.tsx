@@ -5,14 +5,14 @@ import type { ReactNode } from 'react';
 import type { ApplicationAction } from '../../../contract/actions.ts';
 import type { Handoff } from '../../../contract/handoffs.ts';
 import { actionsQuery, handoffsQuery } from '../api/queries.ts';
-import { HANDOFF_REASONS } from '../people/handoff-words.ts';
+import { HANDOFF_REASON_WORDS } from '../people/handoff-words.ts';
 import { ListPanel } from '../ui/list-panel.tsx';
 import { LoadMore } from '../ui/more.tsx';
 import { EmptyState } from '../ui/states.tsx';
 import { Ago } from '../ui/time.tsx';
 import { type HistoryEntry, historyOf, type LoadedList } from './inbox-history.ts';
 import { LINK, SessionLink } from './inbox-items.tsx';
-import { APPROVAL_ENDS, HANDOFF_ENDS } from './inbox-words.ts';
+import { APPROVAL_MARKS, HANDOFF_MARKS } from './inbox-words.ts';
 
 export type NamesById = ReadonlyMap<string, string>;
 
@@ -136,7 +136,7 @@ function PastApproval({
           )}
         </>
       }
-      mark={APPROVAL_ENDS[status]}
+      mark={APPROVAL_MARKS[status]}
       by={
         decision ? decidedByText(decision, people) : why === undefined ? 'Nobody decided' : (REASON_TEXTS[why] ?? why)
       }
@@ -165,13 +165,13 @@ const PastHandoff = ({
   readonly people: NamesById;
 }) => (
   <Row
-    title={HANDOFF_REASONS[handoff.reason]}
+    title={HANDOFF_REASON_WORDS[handoff.reason]}
     about={
       <>
         Control of <SessionLink app={app} id={handoff.sessionId} />
       </>
     }
-    mark={HANDOFF_ENDS[handoff.status]}
+    mark={HANDOFF_MARKS[handoff.status]}
     by={helpedByText(handoff, people)}
     time={handoff.endedAt ?? handoff.createdAt}
   />

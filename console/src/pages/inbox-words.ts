@@ -10,7 +10,7 @@ const badMark = (word: string): Mark => ({ word, dot: 'bg-bad', ink: 'text-bad' 
 const openMark = (word: string): Mark => ({ word, dot: 'bg-accent', ink: 'text-accent' });
 const warnMark = (word: string): Mark => ({ word, dot: 'bg-warn', ink: 'text-warn' });
 
-export const APPROVAL_ENDS: Readonly<Record<ApplicationAction['status'], Mark>> = {
+export const APPROVAL_MARKS: Readonly<Record<ApplicationAction['status'], Mark>> = {
   awaiting_approval: openMark('Waiting'),
   approved: goodMark('Approved'),
   executing: goodMark('Approved, running'),
@@ -22,7 +22,7 @@ export const APPROVAL_ENDS: Readonly<Record<ApplicationAction['status'], Mark>> 
   cancelled: plainMark('Cancelled'),
 };
 
-export const HANDOFF_ENDS: Readonly<Record<Handoff['status'], Mark>> = {
+export const HANDOFF_MARKS: Readonly<Record<Handoff['status'], Mark>> = {
   requested: openMark('Waiting'),
   claimed: openMark('In progress'),
   completed: goodMark('Done'),
@@ -34,7 +34,7 @@ export const HANDOFF_ENDS: Readonly<Record<Handoff['status'], Mark>> = {
 };
 
 /** Who must decide an Action, if the user may not decide it. */
-export const APPROVERS: Readonly<Record<ApplicationAction['approver'], string>> = {
+export const APPROVER_WORDS: Readonly<Record<ApplicationAction['approver'], string>> = {
   end_user: 'an end user',
   member: 'an admin or owner',
   owner: 'an owner',

@@ -18,7 +18,7 @@ type Item =
   | { readonly kind: 'handoff'; readonly id: string; readonly until: string; readonly handoff: Handoff };
 
 export function InboxPage({ app }: { readonly app: string }) {
-  const people = usePeople(app);
+  const memberNames = useMemberNames(app);
   return (
     <Page
       title="Inbox"
@@ -33,8 +33,8 @@ export function InboxPage({ app }: { readonly app: string }) {
     >
       <div className="grid gap-8">
         <OtherInboxes app={app} />
-        <WaitingItems app={app} people={people} />
-        <InboxPast app={app} people={people} />
+        <WaitingItems app={app} people={memberNames} />
+        <InboxPast app={app} people={memberNames} />
       </div>
     </Page>
   );
@@ -170,7 +170,7 @@ function itemsOf({
   return items.toSorted((one, other) => (one.until < other.until ? -1 : 1));
 }
 
-function usePeople(app: string): NamesById {
+function useMemberNames(app: string): NamesById {
   const { data } = useInfiniteQuery(membersQuery(app));
   const members = data?.pages.flatMap(page => page.data) ?? [];
   return new Map(members.map(({ accountId, name }) => [accountId, name]));

@@ -26,12 +26,12 @@ export interface InvocationFilters {
 
 export function readInvocationFilters({ state, operation, key, since }: Record<string, unknown>): InvocationFilters {
   const knownStatus = STATUSES.find(one => one === state);
-  const times = readFilters({ since });
+  const sinceFilter = readFilters({ since });
   return {
     ...(knownStatus ? { state: knownStatus } : {}),
     ...(isOperationId(operation) ? { operation } : {}),
     ...(typeof key === 'string' && isUuid(key) ? { key } : {}),
-    ...(times.since ? { since: times.since } : {}),
+    ...(sinceFilter.since ? { since: sinceFilter.since } : {}),
   };
 }
 

@@ -33,7 +33,7 @@ export const InvocationSteps = ({ invocation }: { readonly invocation: Invocatio
               <p>
                 <code className="font-mono">{error.code}</code>: {error.message}
               </p>
-              {effect !== 'read' && <p className="text-soft">{PHASES[error.phase]}</p>}
+              {effect !== 'read' && <p className="text-soft">{PHASE_TEXTS[error.phase]}</p>}
             </div>
           )}
         </Step>
@@ -48,7 +48,7 @@ export const InvocationSteps = ({ invocation }: { readonly invocation: Invocatio
   );
 };
 
-const PHASES = {
+const PHASE_TEXTS = {
   before: 'The effect had not started.',
   during: 'The effect may have happened.',
   after: 'The effect has happened.',

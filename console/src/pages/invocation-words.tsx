@@ -13,12 +13,12 @@ export const InvocationState = ({ status }: Pick<Invocation, 'status'>) => {
   );
 };
 
-const MICRO = 1_000_000;
-const CREDITS = new Intl.NumberFormat('en', { maximumFractionDigits: 6 });
+const MICRO_CREDITS_PER_CREDIT = 1_000_000;
+const CREDIT_FORMAT = new Intl.NumberFormat('en', { maximumFractionDigits: 6 });
 
 /** For example, `0.0054 credits`. */
 export const creditWords = (microCredits: number): string =>
-  `${CREDITS.format(microCredits / MICRO)} ${microCredits === MICRO ? 'credit' : 'credits'}`;
+  `${CREDIT_FORMAT.format(microCredits / MICRO_CREDITS_PER_CREDIT)} ${microCredits === MICRO_CREDITS_PER_CREDIT ? 'credit' : 'credits'}`;
 
 const SECOND_MS = 1_000;
 

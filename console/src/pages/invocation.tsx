@@ -71,8 +71,8 @@ const InvocationDetails = ({ app, invocation }: { readonly app: string; readonly
     </div>
     <div className="grid min-w-0 gap-5 @min-[1000px]:col-start-1 @min-[1000px]:row-start-1">
       <Receipt app={app} invocation={invocation} />
-      <Value app={app} name="Input" invocation={invocation} value={invocation.input} untilField="inputUntil" />
-      <Value app={app} name="Output" invocation={invocation} value={invocation.output} untilField="outputUntil" />
+      <ValuePanel app={app} name="Input" invocation={invocation} value={invocation.input} untilField="inputUntil" />
+      <ValuePanel app={app} name="Output" invocation={invocation} value={invocation.output} untilField="outputUntil" />
     </div>
   </div>
 );
@@ -198,7 +198,7 @@ function Evidence({ app, invocation }: { readonly app: string; readonly invocati
   );
 }
 
-function Value({
+function ValuePanel({
   app,
   name,
   invocation,

@@ -3,7 +3,7 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Invocation } from '../../../contract/invocations.ts';
-import { invocationsQuery, keysQuery, operationNamesQuery } from '../api/queries.ts';
+import { invocationsQuery, keysQuery, operationIdsQuery } from '../api/queries.ts';
 import { ListPanel } from '../ui/list-panel.tsx';
 import { LoadMore } from '../ui/more.tsx';
 import { Page } from '../ui/page.tsx';
@@ -73,10 +73,10 @@ function Filters({
 }) {
   const navigate = useNavigate();
   const [needsOperations, setNeedsOperations] = useState(filters.operation !== undefined);
-  const { data: operationIds = [] } = useQuery({ ...operationNamesQuery(app), enabled: needsOperations });
+  const { data: operationIds = [] } = useQuery({ ...operationIdsQuery(app), enabled: needsOperations });
   const { operation } = filters;
   // A deleted operation can still have invocations, so it remains an option of the filter while it is selected.
-  const operations =
+  const operationOptions =
     operation === undefined || operationIds.includes(operation) ? operationIds : [operation, ...operationIds];
   const apply = (change: Readonly<Record<string, string>>): void => {
     const search = readInvocationFilters({ ...filters, ...change });
@@ -97,7 +97,7 @@ function Filters({
         choose={next => apply({ operation: next })}
         any="Any operation"
         onPointerOrFocus={() => setNeedsOperations(true)}
-        words={operations.map(one => [one, one])}
+        words={operationOptions.map(one => [one, one])}
       />
       <WordChoice
         label="Agent key"

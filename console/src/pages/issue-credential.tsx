@@ -16,7 +16,7 @@ export function IssueCredential<Scope extends string, Issued>({
   placeholder,
   scopes: scopeChoices,
   defaultScopes: initialScopes = scopeChoices.map(([scope]) => scope),
-  days: firstDays,
+  days: initialDays,
   allowsNoExpiry = false,
   additionalFields,
   issue,
@@ -40,7 +40,7 @@ export function IssueCredential<Scope extends string, Issued>({
   readonly close: () => void;
 }) {
   const [name, setName] = useState('');
-  const [days, setDays] = useState(firstDays);
+  const [days, setDays] = useState(initialDays);
   const [scopes, setScopes] = useState<readonly Scope[]>(initialScopes);
   const work = useMutation({
     mutationFn: () => issue({ name, scopes: [...scopes], ...expiresAtOf(days) }),

@@ -54,8 +54,8 @@ export function LimitsPage({ app }: { readonly app: string }) {
       ) : (
         <div className="grid gap-5 lg:grid-cols-[minmax(0,1fr)_minmax(0,1.3fr)] lg:items-start">
           <div className="grid gap-5">
-            <UsageNow limits={data} />
-            <UsageSoFar app={app} />
+            <CurrentUsage limits={data} />
+            <TotalUsage app={app} />
           </div>
           <LimitsForm key={data.revision} app={app} limits={data} />
         </div>
@@ -64,9 +64,9 @@ export function LimitsPage({ app }: { readonly app: string }) {
   );
 }
 
-const inGib = (bytes: number): number => Number((bytes / GIB).toFixed(2));
+const toGib = (bytes: number): number => Number((bytes / GIB).toFixed(2));
 
-const UsageNow = ({ limits: { usage, effective } }: { readonly limits: Limits }) => (
+const CurrentUsage = ({ limits: { usage, effective } }: { readonly limits: Limits }) => (
   <Panel title="Now">
     <Meter label="Sessions" used={usage.browsers.maxConcurrent} limit={effective.browsers.maxConcurrent} />
     <Meter
@@ -77,13 +77,13 @@ const UsageNow = ({ limits: { usage, effective } }: { readonly limits: Limits })
     <Meter label="Queued creates" used={usage.browsers.maxWaiting} limit={effective.browsers.maxWaiting} />
     <Meter
       label="Network bytes today, in GB"
-      used={inGib(usage.browsers.egressBytesPerDay)}
-      limit={inGib(effective.browsers.egressBytesPerDay)}
+      used={toGib(usage.browsers.egressBytesPerDay)}
+      limit={toGib(effective.browsers.egressBytesPerDay)}
     />
   </Panel>
 );
 
-function UsageSoFar({ app }: { readonly app: string }) {
+function TotalUsage({ app }: { readonly app: string }) {
   const { data } = useQuery(usageQuery(app));
   if (!data) return null;
   const minutes = data.browserMinutes;
@@ -99,27 +99,27 @@ function UsageSoFar({ app }: { readonly app: string }) {
   );
 }
 
-const inUnits = (value: number, unitSize: number): string => String(Number((value / unitSize).toFixed(2)));
+const formatInUnits = (value: number, unitSize: number): string => String(Number((value / unitSize).toFixed(2)));
 
 function LimitsForm({ app, limits }: { readonly app: string; readonly limits: Limits }) {
   const { configured, ceiling, revision } = limits;
   const [texts, setTexts] = useState<Readonly<Record<string, string>>>(() =>
     Object.fromEntries(
-      LIMIT_FIELDS.map(({ member, multiplier }) => [member, inUnits(configured.browsers[member], multiplier)]),
+      LIMIT_FIELDS.map(({ member, multiplier }) => [member, formatInUnits(configured.browsers[member], multiplier)]),
     ),
   );
   const { data: applications } = useQuery(applicationsQuery);
   const isOwner = applications?.data.find(({ id }) => id === app)?.role === 'owner';
   const client = useQueryClient();
   const isChanged = LIMIT_FIELDS.some(
-    ({ member, multiplier }) => texts[member] !== inUnits(configured.browsers[member], multiplier),
+    ({ member, multiplier }) => texts[member] !== formatInUnits(configured.browsers[member], multiplier),
   );
   const save = useMutation({
     mutationFn: () => {
       const browsers = Object.fromEntries(
         LIMIT_FIELDS.map(({ member, multiplier }) => [
           member,
-          texts[member] === inUnits(configured.browsers[member], multiplier)
+          texts[member] === formatInUnits(configured.browsers[member], multiplier)
             ? configured.browsers[member]
             : Math.round(Number(texts[member]) * multiplier),
         ]),
@@ -149,7 +149,7 @@ function LimitsForm({ app, limits }: { readonly app: string; readonly limits: Li
                 hint={
                   operatorMax === undefined
                     ? hint
-                    : `${hint} The operator allows at most ${inUnits(operatorMax, multiplier)}.`
+                    : `${hint} The operator allows at most ${formatInUnits(operatorMax, multiplier)}.`
                 }
                 type="number"
                 min={0}

@@ -2,11 +2,11 @@
 import type { Json, JsonObject } from '../../../contract/common.ts';
 
 export function metadataPairs(metadata: JsonObject | undefined): Array<readonly [string, string]> {
-  return metadata ? Object.entries(metadata).flatMap(([name, value]) => pairs(name, value)) : [];
+  return metadata ? Object.entries(metadata).flatMap(([name, value]) => pairsOf(name, value)) : [];
 }
 
-function pairs(path: string, value: Json): Array<readonly [string, string]> {
+function pairsOf(path: string, value: Json): Array<readonly [string, string]> {
   if (value !== null && typeof value === 'object' && !Array.isArray(value))
-    return Object.entries(value as JsonObject).flatMap(([name, inner]) => pairs(`${path}.${name}`, inner));
+    return Object.entries(value as JsonObject).flatMap(([name, inner]) => pairsOf(`${path}.${name}`, inner));
   return [[path, typeof value === 'string' ? value : JSON.stringify(value)]];
 }

@@ -15,7 +15,7 @@ import { bytesWords } from '../ui/time.tsx';
 import { LogFilters } from './log-filters.tsx';
 import { LogsState } from './logs-state.tsx';
 
-const ROW_PX = 33;
+const ROW_HEIGHT_PX = 33;
 const BAR_SHARE_MIN = 0.004;
 
 export function NetworkTab({
@@ -68,7 +68,7 @@ export function NetworkTab({
       <Rows
         label="Requests"
         count={calls.length}
-        rowHeightPx={ROW_PX}
+        rowHeightPx={ROW_HEIGHT_PX}
         row={index => {
           const call = calls[index];
           return call && <Row call={call} fromMs={fromMs} toMs={toMs} choose={() => setSelectedCall(call)} />;

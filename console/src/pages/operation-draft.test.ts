@@ -50,18 +50,18 @@ test('requestOf reports the field, line and offset of invalid JSON', () => {
 
 test('problemsOf assigns API errors to their form fields and to lines within JSON fields', () => {
   const draft = draftOf(OPERATION);
-  const at = (path: string) => problemsOf([{ path, message: 'is wrong' }], draft)[0];
-  assert.deepEqual(at('binding.auth.credentialId'), { field: 'credentialId', message: 'is wrong' });
-  assert.deepEqual(at('binding.auth.header'), { field: 'header', message: 'is wrong' });
-  assert.deepEqual(at('binding.body.from'), { field: 'bodyFrom', message: 'is wrong' });
-  assert.equal(at('binding.query.q')?.field, 'call');
-  assert.equal(at('timeoutMs')?.field, 'seconds');
-  assert.equal(at('display.summary')?.field, 'settings');
-  assert.deepEqual(at('something'), { message: 'something is wrong' });
-  const schemaProblem = at('inputSchema.properties.orderId.type');
+  const problemAt = (path: string) => problemsOf([{ path, message: 'is wrong' }], draft)[0];
+  assert.deepEqual(problemAt('binding.auth.credentialId'), { field: 'credentialId', message: 'is wrong' });
+  assert.deepEqual(problemAt('binding.auth.header'), { field: 'header', message: 'is wrong' });
+  assert.deepEqual(problemAt('binding.body.from'), { field: 'bodyFrom', message: 'is wrong' });
+  assert.equal(problemAt('binding.query.q')?.field, 'call');
+  assert.equal(problemAt('timeoutMs')?.field, 'seconds');
+  assert.equal(problemAt('display.summary')?.field, 'settings');
+  assert.deepEqual(problemAt('something'), { message: 'something is wrong' });
+  const schemaProblem = problemAt('inputSchema.properties.orderId.type');
   assert.equal(schemaProblem?.message, 'Line 5: properties.orderId.type is wrong');
   assert.ok(draft.inputSchema.slice(schemaProblem?.offset).startsWith('"string"'));
-  const exampleProblem = at('examples[0].input.orderId');
+  const exampleProblem = problemAt('examples[0].input.orderId');
   assert.ok(draft.examples.slice(exampleProblem?.offset).startsWith('"A-1"'));
   const browserDraft = draftOf(BROWSER_OPERATION);
   const [step] = problemsOf([{ path: 'binding.steps.0.selector', message: 'is wrong' }], browserDraft);

@@ -9,7 +9,7 @@ import type {
   OperationApproval,
 } from '../../../contract/configured-operations.ts';
 import type { OperationEffect } from '../../../contract/invocations.ts';
-import { lineOf, offsetOf, type PlacedProblem, parseJson, partsOf } from '../json/places.ts';
+import { lineNumberOf, offsetOf, type PlacedProblem, parseJson, partsOf } from '../json/places.ts';
 
 export type ConfigurableKind = 'http' | 'browser';
 
@@ -176,7 +176,11 @@ class Reader {
     const json = parseJson(text);
     if ('places' in json) return json.value;
     const { message, offset } = json;
-    this.#problems.push({ field, message: `Line ${lineOf(text, offset)} is not valid JSON: ${message}.`, offset });
+    this.#problems.push({
+      field,
+      message: `Line ${lineNumberOf(text, offset)} is not valid JSON: ${message}.`,
+      offset,
+    });
     return undefined;
   }
 }
@@ -192,7 +196,7 @@ export const problemsOf = (issues: readonly Issue[], draft: OperationDraft): rea
     const offset = offsetOf(json, rest);
     return {
       field,
-      message: `Line ${lineOf(draft[field], offset)}: ${`${formatPath(rest)} ${message}`.trim()}`,
+      message: `Line ${lineNumberOf(draft[field], offset)}: ${`${formatPath(rest)} ${message}`.trim()}`,
       offset,
     };
   });

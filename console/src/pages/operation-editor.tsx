@@ -29,7 +29,7 @@ export function OperationEditor({
 }) {
   const client = useQueryClient();
   const form = useRef<HTMLFormElement>(null);
-  const [base, setBase] = useState(operation);
+  const [baseOperation, setBaseOperation] = useState(operation);
   const [id, setId] = useState(operation?.id ?? initialContent?.id ?? '');
   const [draft, setDraft] = useState(
     () => (operation ? draftOf(operation) : initialContent?.draft) ?? throwMissingContent(),
@@ -41,10 +41,10 @@ export function OperationEditor({
       const params = { appId: app, id: id.trim() };
       const savedOperation = await call('configureOperation', {
         params,
-        ...(base ? { headers: { 'if-match': `"${base.revision}"` } } : {}),
+        ...(baseOperation ? { headers: { 'if-match': `"${baseOperation.revision}"` } } : {}),
         body: requestOf(draft),
       });
-      setBase(savedOperation);
+      setBaseOperation(savedOperation);
       // Keeps changes that were made while the request was running.
       setDraft(current => (current === draft ? draftOf(savedOperation) : current));
       return shouldPublish ? call('publishOperation', { params }) : savedOperation;
@@ -66,15 +66,15 @@ export function OperationEditor({
     event.preventDefault();
     work.mutate(false);
   };
-  const isChanged = !base || isDirty(draft, base);
-  const fields = { app, draft, change, problems, isLocked: !mayWrite };
+  const isChanged = !baseOperation || isDirty(draft, baseOperation);
+  const fieldsProps = { app, draft, change, problems, isLocked: !mayWrite };
   return (
     <form
       ref={form}
       onSubmit={submit}
       className="@container grid min-w-0 gap-5 [&_:is(input,select,textarea,button)]:scroll-mb-40"
     >
-      <AboutFields {...fields}>
+      <AboutFields {...fieldsProps}>
         {!operation && (
           <TextField
             label="Id"
@@ -89,9 +89,9 @@ export function OperationEditor({
           />
         )}
       </AboutFields>
-      {draft.kind === 'http' ? <HttpFields {...fields} /> : <BrowserFields {...fields} />}
-      <DataFields {...fields} />
-      <LimitFields {...fields} />
+      {draft.kind === 'http' ? <HttpFields {...fieldsProps} /> : <BrowserFields {...fieldsProps} />}
+      <DataFields {...fieldsProps} />
+      <LimitFields {...fieldsProps} />
       {mayWrite && (isChanged || work.isSuccess || work.isError) && (
         <div className="sticky bottom-0 z-10 grid gap-3 rounded-lg border border-line bg-raised p-3 shadow-lg">
           <FormError error={work.error} />
@@ -108,7 +108,7 @@ export function OperationEditor({
               Save as draft
             </Button>
             <p role="status" className="text-sm text-soft">
-              {isChanged ? (base ? 'Not saved yet.' : '') : work.isSuccess ? 'Saved.' : ''}
+              {isChanged ? (baseOperation ? 'Not saved yet.' : '') : work.isSuccess ? 'Saved.' : ''}
             </p>
           </div>
         </div>

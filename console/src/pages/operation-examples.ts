@@ -1,8 +1,8 @@
 // Examples for new operations.
 import { EMPTY_DRAFT, formatJson, type OperationDraft } from './operation-draft.ts';
 
-const text = (keywords: object = {}) => ({ type: 'string', maxLength: 200, ...keywords });
-const inputOf = (properties: object): string =>
+const textSchema = (keywords: object = {}) => ({ type: 'string', maxLength: 200, ...keywords });
+const inputSchemaOf = (properties: object): string =>
   formatJson({ type: 'object', required: Object.keys(properties), properties, additionalProperties: false });
 
 export interface OperationExample {
@@ -21,7 +21,7 @@ export const EXAMPLES: readonly OperationExample[] = [
       ...EMPTY_DRAFT,
       ...{ title: 'Read an order', description: 'Returns the state of an order.' },
       url: 'https://api.shop.example/orders/{orderId}',
-      inputSchema: inputOf({ orderId: text() }),
+      inputSchema: inputSchemaOf({ orderId: textSchema() }),
       examples: formatJson([{ orderId: 'A-1007' }]),
     },
   },
@@ -34,7 +34,7 @@ export const EXAMPLES: readonly OperationExample[] = [
       ...{ title: 'Cancel an order', description: 'Cancels an order that has not shipped.', effect: 'write' },
       ...{ method: 'POST', url: 'https://api.shop.example/orders/{orderId}/cancel', bodyFrom: '/' },
       idempotencyHeader: 'Idempotency-Key',
-      inputSchema: inputOf({ orderId: text(), reason: text() }),
+      inputSchema: inputSchemaOf({ orderId: textSchema(), reason: textSchema() }),
       examples: formatJson([{ orderId: 'A-1007', reason: 'ordered twice' }]),
     },
   },
@@ -50,7 +50,7 @@ export const EXAMPLES: readonly OperationExample[] = [
         { do: 'waitFor', selector: 'h1' },
         { do: 'extract', fields: { name: { selector: 'h1' }, price: { selector: '.price' } } },
       ]),
-      inputSchema: inputOf({ product: text() }),
+      inputSchema: inputSchemaOf({ product: textSchema() }),
       examples: formatJson([{ product: 'lamp' }]),
     },
   },
@@ -69,7 +69,7 @@ export const EXAMPLES: readonly OperationExample[] = [
         { do: 'waitFor', selector: '.ticket-number' },
         { do: 'extract', fields: { number: { selector: '.ticket-number' } } },
       ]),
-      inputSchema: inputOf({ subject: text(), text: text({ maxLength: 5000 }) }),
+      inputSchema: inputSchemaOf({ subject: textSchema(), text: textSchema({ maxLength: 5000 }) }),
       examples: formatJson([{ subject: 'The lamp is broken', text: 'It does not light up.' }]),
     },
   },

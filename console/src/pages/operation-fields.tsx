@@ -7,7 +7,7 @@ import { CheckField, SelectField, TextField } from '../ui/form.tsx';
 import { JsonField } from '../ui/json-field.tsx';
 import { Panel } from '../ui/page.tsx';
 import type { DraftField, OperationDraft, Problem } from './operation-draft.ts';
-import { APPROVALS, EFFECTS, keyIn } from './operation-words.tsx';
+import { APPROVAL_WORDS, EFFECT_WORDS, keyIn } from './operation-words.tsx';
 
 const METHODS = { GET: '', HEAD: '', POST: '', PUT: '', PATCH: '', DELETE: '' } as const;
 const AUTH_FORMS = { bearer: 'As bearer token', basic: 'As user name and password', header: 'In a header' } as const;
@@ -77,18 +77,18 @@ export function AboutFields({ children, ...props }: FieldsProps & { readonly chi
             problem={problem('effect')}
             disabled={isLocked}
             value={draft.effect}
-            onChange={event => change({ effect: keyIn(EFFECTS, event.target.value, 'read') })}
+            onChange={event => change({ effect: keyIn(EFFECT_WORDS, event.target.value, 'read') })}
           >
-            <Options words={EFFECTS} />
+            <Options words={EFFECT_WORDS} />
           </SelectField>
           <SelectField
             label="Who approves each call"
             problem={problem('approval')}
             disabled={isLocked}
             value={draft.approval}
-            onChange={event => change({ approval: keyIn(APPROVALS, event.target.value, 'none') })}
+            onChange={event => change({ approval: keyIn(APPROVAL_WORDS, event.target.value, 'none') })}
           >
-            <Options words={APPROVALS} />
+            <Options words={APPROVAL_WORDS} />
           </SelectField>
         </div>
         {draft.effect === 'irreversible' && draft.approval === 'none' && (

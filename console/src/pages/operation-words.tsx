@@ -3,19 +3,19 @@ import type { ConfiguredOperation, OperationApproval } from '../../../contract/c
 import type { OperationEffect } from '../../../contract/invocations.ts';
 import { creditWords } from './invocation-words.tsx';
 
-export const KINDS: Readonly<Record<ConfiguredOperation['kind'], string>> = {
+export const KIND_WORDS: Readonly<Record<ConfiguredOperation['kind'], string>> = {
   managed: 'Built in',
   http: 'HTTP call',
   browser: 'Steps in a browser',
 };
 
-export const EFFECTS: Readonly<Record<OperationEffect, string>> = {
+export const EFFECT_WORDS: Readonly<Record<OperationEffect, string>> = {
   read: 'Only reads',
   write: 'Changes something',
   irreversible: 'Cannot be undone',
 };
 
-export const APPROVALS: Readonly<Record<OperationApproval, string>> = {
+export const APPROVAL_WORDS: Readonly<Record<OperationApproval, string>> = {
   none: 'Nobody',
   end_user: 'The end user',
   member: 'A member',

@@ -17,7 +17,7 @@ import { BackToOperations } from './new-operation.tsx';
 import { OperationDifferences } from './operation-differences.tsx';
 import { formatJson } from './operation-draft.ts';
 import { OperationEditor } from './operation-editor.tsx';
-import { EFFECTS, hasDraft, KINDS, OperationState } from './operation-words.tsx';
+import { EFFECT_WORDS, hasDraft, KIND_WORDS, OperationState } from './operation-words.tsx';
 import { TryOperation } from './try-operation.tsx';
 
 const LINK = 'text-accent underline underline-offset-2';
@@ -31,7 +31,7 @@ export function OperationPage({ app, id }: { readonly app: string; readonly id: 
       title={id}
       above={<BackToOperations app={app} />}
       mark={data && <OperationState operation={data} />}
-      about={data && `${data.title}. ${KINDS[data.kind]}.`}
+      about={data && `${data.title}. ${KIND_WORDS[data.kind]}.`}
       actions={
         data &&
         mayWrite &&
@@ -84,7 +84,7 @@ function OperationDetails({ app, operation, mayWrite, mayRelax }: OperationDetai
               ...(isBuiltIn
                 ? ([
                     ['Description', description],
-                    ['Effect', EFFECTS[effect]],
+                    ['Effect', EFFECT_WORDS[effect]],
                   ] as const)
                 : ([
                     ['Agents call', publishedRevision === undefined ? 'nothing yet' : `revision ${publishedRevision}`],

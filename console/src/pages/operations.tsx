@@ -11,7 +11,7 @@ import { LoadMore } from '../ui/more.tsx';
 import { Page } from '../ui/page.tsx';
 import { EmptyState } from '../ui/states.tsx';
 import { Ago } from '../ui/time.tsx';
-import { APPROVALS, EFFECTS, KINDS, OperationState, priceWords } from './operation-words.tsx';
+import { APPROVAL_WORDS, EFFECT_WORDS, KIND_WORDS, OperationState, priceWords } from './operation-words.tsx';
 
 export function OperationsPage({ app }: { readonly app: string }) {
   const list = useInfiniteQuery(operationsQuery(app));
@@ -84,12 +84,12 @@ const Row = ({ app, operation }: { readonly app: string; readonly operation: Con
       </div>
       <div className="min-w-0">
         <OperationState operation={operation} />
-        <p className="text-xs text-soft">{KINDS[kind]}</p>
+        <p className="text-xs text-soft">{KIND_WORDS[kind]}</p>
       </div>
       <div className="min-w-0 text-xs leading-relaxed text-soft">
         <p>
-          {EFFECTS[effect]}
-          {approval !== 'none' && `, ${APPROVALS[approval].toLowerCase()} approves`}
+          {EFFECT_WORDS[effect]}
+          {approval !== 'none' && `, ${APPROVAL_WORDS[approval].toLowerCase()} approves`}
         </p>
         <p>{priceWords(operation)}</p>
       </div>

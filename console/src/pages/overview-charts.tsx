@@ -15,13 +15,15 @@ interface Props {
 const countWords = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`;
 const periodName = (period: Period): string => PERIODS[period].name.toLowerCase();
 
-const Sum = ({ children }: { readonly children: string }) => <p className="px-4 pt-3 text-sm text-soft">{children}</p>;
+const SummaryLine = ({ children }: { readonly children: string }) => (
+  <p className="px-4 pt-3 text-sm text-soft">{children}</p>
+);
 
 export function SessionCharts({ usage: { steps, total }, period }: Props) {
   const sessionSummary = `${countWords(total.created, 'session')} created, ${total.failed} of ${total.ended} ended sessions failed`;
   return (
     <Panel title="Sessions">
-      <Sum>{`${sessionSummary}. Failures are hatched.`}</Sum>
+      <SummaryLine>{`${sessionSummary}. Failures are hatched.`}</SummaryLine>
       <BarChart
         label={`Sessions in the ${periodName(period)}: ${sessionSummary}`}
         headings={['Time', 'Created', 'Ended', 'Failed']}
@@ -53,7 +55,7 @@ export function StartTimes({ usage: { steps, total }, period }: Props) {
       : `Half of the sessions started within ${msWords(p50Ms)}, 95 % within ${msWords(p95Ms)}`;
   return (
     <Panel title="Start times">
-      <Sum>{`${startSummary}. Each bar reaches from p50 to p95.`}</Sum>
+      <SummaryLine>{`${startSummary}. Each bar reaches from p50 to p95.`}</SummaryLine>
       <BarChart
         label={`Start times in the ${periodName(period)}. ${startSummary}`}
         headings={['Time', 'p50', 'p95']}
@@ -77,7 +79,7 @@ export function ConcurrentSessions({ usage: { steps, total }, period }: Props) {
   const peakSummary = `At most ${countWords(total.peakRunning, 'session')} ran at once`;
   return (
     <Panel title="Running at once">
-      <Sum>{`${peakSummary}.`}</Sum>
+      <SummaryLine>{`${peakSummary}.`}</SummaryLine>
       <BarChart
         label={`${peakSummary} in the ${periodName(period)}`}
         headings={['Time', 'Most at once']}

@@ -22,7 +22,7 @@ export const readPeriod = (search: Record<string, unknown>): { period?: Period }
   return period && period !== PERIOD_DEFAULT ? { period } : {};
 };
 
-export const usagePeriod = (period: Period, nowMs: number): Pick<UsageQuery, 'from' | 'step'> => ({
+export const usageQueryOf = (period: Period, nowMs: number): Pick<UsageQuery, 'from' | 'step'> => ({
   from: new Date(nowMs - PERIODS[period].backMs).toISOString(),
   step: PERIODS[period].step,
 });

@@ -11,24 +11,24 @@ import { EmptyState, LoadError, LoadingRows } from '../ui/states.tsx';
 import { ConcurrentSessions, EndReasons, SessionCharts, StartTimes } from './overview-charts.tsx';
 import { KeyShares, TotalUsage } from './overview-costs.tsx';
 import { CurrentUsage } from './overview-now.tsx';
-import { PERIOD_DEFAULT, PERIODS, type Period, readPeriod, usagePeriod } from './overview-period.ts';
+import { PERIOD_DEFAULT, PERIODS, type Period, readPeriod, usageQueryOf } from './overview-period.ts';
 
-const NOW_EVERY_MS = 5_000;
-const PERIOD_EVERY_MS = 30_000;
+const LIMITS_INTERVAL_MS = 5_000;
+const USAGE_INTERVAL_MS = 30_000;
 
 export function OverviewPage({ app, period = PERIOD_DEFAULT }: { readonly app: string; readonly period?: Period }) {
-  const limits = useQuery({ ...limitsQuery(app), refetchInterval: NOW_EVERY_MS });
+  const limits = useQuery({ ...limitsQuery(app), refetchInterval: LIMITS_INTERVAL_MS });
   const usage = useQuery({
     queryKey: ['usage-over-time', app, period],
     queryFn: async ({ signal }) => ({
       period,
       usage: await call('readApplicationUsage', {
         params: { appId: app },
-        query: usagePeriod(period, Date.now()),
+        query: usageQueryOf(period, Date.now()),
         signal,
       }),
     }),
-    refetchInterval: PERIOD_EVERY_MS,
+    refetchInterval: USAGE_INTERVAL_MS,
     // While another period is being loaded, the previous period is still shown, under its own name.
     placeholderData: keepPreviousData,
   });

@@ -1,7 +1,7 @@
 // Plays one recorded page. A request for the playlist requires a credential. The playlist refers to its segments by
 // signed links. The player library is loaded when it is first used.
 import { useEffect, useRef, useState } from 'react';
-import { agentKey } from '../api/credentials.ts';
+import { obtainAgentKey } from '../api/credentials.ts';
 import { LoadError } from '../ui/states.tsx';
 
 /** To show the last frame, the player seeks to the end of the replay minus this duration. */
@@ -50,14 +50,14 @@ export function Player({
 }) {
   const video = useRef<HTMLVideoElement>(null);
   const startedMs = useRef(0);
-  const initialPosition = useRef(openAt);
+  const initialOpenAt = useRef(openAt);
   const currentSeek = useRef<SeekRequest | undefined>({ at: openAt, seeks: 0, shownAt: undefined });
   const [error, setError] = useState<unknown>();
   useEffect(() => {
     const element = video.current;
     if (!element) return;
     const unmountController = new AbortController();
-    play(app, url, initialPosition.current, element, unmountController.signal, ms => {
+    play(app, url, initialOpenAt.current, element, unmountController.signal, ms => {
       startedMs.current = ms;
     }).catch(problem => unmountController.signal.aborted || setError(problem));
     return () => unmountController.abort();
@@ -65,7 +65,7 @@ export function Player({
   const reportPosition = (): void => {
     const element = video.current;
     if (!element || !Number.isFinite(element.duration) || startedMs.current === 0) return;
-    const seconds = currentSeek.current ? secondsOf(currentSeek.current, element) : undefined;
+    const seconds = currentSeek.current ? advanceSeek(currentSeek.current, element) : undefined;
     if (seconds === undefined) currentSeek.current = undefined;
     onPosition({
       startedMs: startedMs.current,
@@ -106,7 +106,7 @@ export function Player({
  * Makes the player seek to the moment as soon as the player has frames. For a moment after the last frame, the last
  * frame is shown.
  */
-function secondsOf(seekRequest: SeekRequest, element: HTMLVideoElement): number | undefined {
+function advanceSeek(seekRequest: SeekRequest, element: HTMLVideoElement): number | undefined {
   const lastFramePosition = Math.max(0, element.duration - LAST_FRAME_MARGIN_SECONDS);
   const seconds = seekRequest.at === 'end' ? lastFramePosition : seekRequest.at;
   const time = element.currentTime;
@@ -145,7 +145,7 @@ async function play(
     // The key is read for each request, because the playlist of a running session is loaded for longer than a key lasts.
     xhrSetup: async (request, requestUrl) => {
       if (!AUTHENTICATED_PATHS.test(new URL(requestUrl, location.href).pathname)) return;
-      const key = await agentKey(app);
+      const key = await obtainAgentKey(app);
       request.open('GET', requestUrl);
       request.setRequestHeader('authorization', `Bearer ${key}`);
     },
@@ -155,12 +155,12 @@ async function play(
     const time = details.fragments[0]?.programDateTime;
     if (time) onStart(time);
   });
-  const fatalError = new Promise<never>((_, reject) => {
+  const fatalErrorPromise = new Promise<never>((_, reject) => {
     hls.on(Hls.Events.ERROR, (_, { fatal, details }) => {
       if (fatal) reject(new Error(`The replay cannot be played (${details}). Reload the page to try again.`));
     });
   });
   hls.loadSource(url);
   hls.attachMedia(element);
-  await fatalError;
+  await fatalErrorPromise;
 }

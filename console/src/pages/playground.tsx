@@ -16,7 +16,7 @@ import { SnippetEditor } from './snippet-editor.tsx';
 import { EXAMPLES } from './snippets.ts';
 import { type Line, useRunner } from './use-runner.ts';
 
-const POLL_MS = 5_000;
+const POLL_INTERVAL_MS = 5_000;
 
 export function PlaygroundPage({ app }: { readonly app: string }) {
   const [request, setRequest] = useState<CreateSession | undefined>(() => requestOf(INITIAL_FORM));
@@ -27,7 +27,7 @@ export function PlaygroundPage({ app }: { readonly app: string }) {
   const { data: session } = useQuery({
     ...sessionQuery(app, id ?? ''),
     enabled: id !== undefined,
-    refetchInterval: POLL_MS,
+    refetchInterval: POLL_INTERVAL_MS,
   });
   const hasOpenSession = session !== undefined && isOpen(session);
 

@@ -6,7 +6,7 @@ import { Icon } from '../ui/icon.tsx';
 import { FormError } from '../ui/states.tsx';
 import { bytesWords } from '../ui/time.tsx';
 
-const POLL_MS = 2_000;
+const POLL_INTERVAL_MS = 2_000;
 
 export function RecordingFiles({ app, id }: { readonly app: string; readonly id: string }) {
   const queryKey = ['recordings', app, id];
@@ -15,7 +15,7 @@ export function RecordingFiles({ app, id }: { readonly app: string; readonly id:
     queryFn: ({ signal }) => call('listRecordings', { app, params: { id }, signal }),
     retry: false,
     refetchInterval: ({ state }) =>
-      state.data?.downloads.some(({ status }) => status === 'PENDING') ? POLL_MS : false,
+      state.data?.downloads.some(({ status }) => status === 'PENDING') ? POLL_INTERVAL_MS : false,
   });
   const client = useQueryClient();
   const requestFiles = useMutation({

@@ -18,9 +18,9 @@ import { RecordingFiles } from './recording-files.tsx';
 import { linkTo, type SessionView } from './session-view.ts';
 import { Timeline } from './timeline.tsx';
 
-const POLL_MS = 4_000;
+const POLL_INTERVAL_MS = 4_000;
 /** The maximum time after the end of a session during which its last frames may still be encoded. */
-const SETTLE_MS = 60_000;
+const SETTLE_MS_MAX = 60_000;
 
 const NOT_RECORDED_REASONS = {
   too_many_at_once: 'because more than 64 pages were open',
@@ -76,11 +76,11 @@ interface ReportedMoment extends ReplayMoment {
 }
 
 export function ReplayTab({ app, id, isOpen, hasFailed, endedAt, events, view }: Props) {
-  const isSettling = (): boolean => endedAt !== undefined && Date.now() - Date.parse(endedAt) < SETTLE_MS;
+  const isSettling = (): boolean => endedAt !== undefined && Date.now() - Date.parse(endedAt) < SETTLE_MS_MAX;
   const { data, error, refetch } = useQuery({
     queryKey: ['replays', app, id],
     queryFn: ({ signal }) => call('listReplays', { app, params: { id }, signal }),
-    refetchInterval: () => (isOpen || isSettling() ? POLL_MS : false),
+    refetchInterval: () => (isOpen || isSettling() ? POLL_INTERVAL_MS : false),
     retry: false,
   });
   if (error instanceof ApiError && error.code === 'replay_not_found')

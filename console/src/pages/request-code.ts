@@ -61,10 +61,10 @@ function typescriptValue(value: unknown, depth: number): string {
   if (typeof value === 'string') return `'${value.replace(/[\\']/g, character => `\\${character}`)}'`;
   if (value === null || typeof value !== 'object') return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(one => typescriptValue(one, depth)).join(', ')}]`;
-  const inner = '  '.repeat(depth + 1);
+  const innerIndent = '  '.repeat(depth + 1);
   const lines = Object.entries(value).map(
     ([name, one]) =>
-      `${inner}${/^[a-zA-Z_$][\w$]*$/.test(name) ? name : typescriptValue(name, 0)}: ${typescriptValue(one, depth + 1)},`,
+      `${innerIndent}${/^[a-zA-Z_$][\w$]*$/.test(name) ? name : typescriptValue(name, 0)}: ${typescriptValue(one, depth + 1)},`,
   );
   return lines.length === 0 ? '{}' : `{\n${lines.join('\n')}\n${'  '.repeat(depth)}}`;
 }
@@ -73,9 +73,9 @@ function pythonValue(value: unknown, depth: number): string {
   if (typeof value === 'boolean') return value ? 'True' : 'False';
   if (value === null || typeof value !== 'object') return value === null ? 'None' : JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(one => pythonValue(one, depth)).join(', ')}]`;
-  const inner = '    '.repeat(depth + 1);
+  const innerIndent = '    '.repeat(depth + 1);
   const lines = Object.entries(value).map(
-    ([name, one]) => `${inner}${JSON.stringify(name)}: ${pythonValue(one, depth + 1)},`,
+    ([name, one]) => `${innerIndent}${JSON.stringify(name)}: ${pythonValue(one, depth + 1)},`,
   );
   return lines.length === 0 ? '{}' : `{\n${lines.join('\n')}\n${'    '.repeat(depth)}}`;
 }

@@ -8,7 +8,14 @@ import { END_REASON_WORDS } from '../ui/end-reasons.ts';
 import { Icon } from '../ui/icon.tsx';
 import { useShortcut } from '../ui/use-shortcut.ts';
 import { ColumnMenu } from './column-menu.tsx';
-import { DURATION_FILTERS, type Filters, isSessionId, readFilters, SINCE, STATUS_GROUPS } from './session-filters.ts';
+import {
+  DURATION_FILTERS,
+  type Filters,
+  isSessionId,
+  readFilters,
+  SINCE_FILTERS,
+  STATUS_GROUPS,
+} from './session-filters.ts';
 
 export function FilterBar({ app, filters }: { readonly app: string; readonly filters: Filters }) {
   const { show = 'all', find = '' } = filters;
@@ -64,7 +71,7 @@ export function FilterBar({ app, filters }: { readonly app: string; readonly fil
         </form>
       </search>
       <Choice label="Created" value={filters.since} choose={since => apply({ since })} any="Any time">
-        {Object.entries(SINCE).map(([since, { name }]) => (
+        {Object.entries(SINCE_FILTERS).map(([since, { name }]) => (
           <option key={since} value={since}>
             {name}
           </option>

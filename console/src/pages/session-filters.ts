@@ -23,13 +23,13 @@ export interface Filters {
 }
 
 /** The maximum age of a session, in hours. */
-export const SINCE = {
+export const SINCE_FILTERS = {
   hour: { name: 'Last hour', hours: 1 },
   day: { name: 'Last 24 hours', hours: 24 },
   week: { name: 'Last 7 days', hours: 168 },
   month: { name: 'Last 30 days', hours: 720 },
 } as const;
-export type Since = keyof typeof SINCE;
+export type Since = keyof typeof SINCE_FILTERS;
 
 /** How long a session has lasted. */
 export const DURATION_FILTERS = {
@@ -45,14 +45,14 @@ export function readFilters(search: Record<string, unknown>): Filters {
   return {
     ...(show && show !== 'all' ? { show } : {}),
     ...(typeof search.find === 'string' && search.find !== '' ? { find: search.find } : {}),
-    ...optionalEntry('reason', keyOf(END_REASON_WORDS, search.reason)),
+    ...optionalMember('reason', keyOf(END_REASON_WORDS, search.reason)),
     ...(typeof search.key === 'string' && isSessionId(search.key) ? { key: search.key } : {}),
-    ...optionalEntry('since', keyOf(SINCE, search.since)),
-    ...optionalEntry('lasted', keyOf(DURATION_FILTERS, search.lasted)),
+    ...optionalMember('since', keyOf(SINCE_FILTERS, search.since)),
+    ...optionalMember('lasted', keyOf(DURATION_FILTERS, search.lasted)),
   };
 }
 
-const optionalEntry = <Name extends string, Value>(
+const optionalMember = <Name extends string, Value>(
   name: Name,
   value: Value | undefined,
 ): { readonly [N in Name]?: Value } =>
@@ -65,7 +65,7 @@ function keyOf<Keys extends string>(table: Readonly<Record<Keys, unknown>>, valu
 
 /** Returns the earliest creation time, rounded to minutes, so that the query for the same filters rarely changes. */
 export const earliestTimeOf = (since: Since, nowMs: number): string =>
-  new Date(Math.floor(nowMs / MINUTE_MS) * MINUTE_MS - SINCE[since].hours * HOUR_MS).toISOString();
+  new Date(Math.floor(nowMs / MINUTE_MS) * MINUTE_MS - SINCE_FILTERS[since].hours * HOUR_MS).toISOString();
 
 /** Returns the query for the API. */
 export function listQuery({ show = 'all', find = '', reason, key, since, lasted }: Filters, nowMs: number) {

@@ -20,10 +20,10 @@ import { metadataPairs } from './metadata-pairs.ts';
 import { ALL_COLUMNS, COLUMNS, type Column, tracksOf, useHiddenColumns } from './session-columns.ts';
 
 /** The minimum width of a wide table, in pixels. The container queries for the columns use the same value. */
-const WIDE_PX = 620;
-const ROW_WIDE_PX = 56;
-const ROW_NARROW_PX = 68;
-const OVERSCAN = 12;
+const WIDE_PX_MIN = 620;
+const WIDE_ROW_HEIGHT_PX = 56;
+const NARROW_ROW_HEIGHT_PX = 68;
+const OVERSCAN_ROWS = 12;
 /** Older sessions are fetched when no more than this number of rows follow the last row that is drawn. */
 const PREFETCH_ROWS = 60;
 
@@ -42,7 +42,7 @@ function useListLayout(list: RefObject<HTMLElement | null>): { readonly isWide: 
     if (!element) return;
     const measure = (): void => {
       const { width, top } = element.getBoundingClientRect();
-      setLayout({ isWide: width >= WIDE_PX, top: top + scrollY });
+      setLayout({ isWide: width >= WIDE_PX_MIN, top: top + scrollY });
     };
     measure();
     const observer = new ResizeObserver(measure);
@@ -68,11 +68,11 @@ export function SessionTable({
   const { isWide, top } = useListLayout(list);
   const hiddenColumns: ReadonlySet<Column> = useHiddenColumns();
   const columns = ALL_COLUMNS.filter(column => !hiddenColumns.has(column));
-  const tracks: CSSProperties = { ['--tracks' as string]: tracksOf(columns) }; // custom properties are not in the type
+  const tracksStyle: CSSProperties = { ['--tracks' as string]: tracksOf(columns) }; // custom properties are not in the type
   const rows = useWindowVirtualizer({
     count: sessions.length,
-    estimateSize: () => (isWide ? ROW_WIDE_PX : ROW_NARROW_PX),
-    overscan: OVERSCAN,
+    estimateSize: () => (isWide ? WIDE_ROW_HEIGHT_PX : NARROW_ROW_HEIGHT_PX),
+    overscan: OVERSCAN_ROWS,
     scrollMargin: top,
     // The layout is part of the key, because row heights are kept by key and differ between the layouts.
     getItemKey: index => `${sessions[index]?.id ?? index} ${isWide}`,
@@ -83,7 +83,10 @@ export function SessionTable({
   });
   return (
     <>
-      <div style={tracks} className={`hidden h-9 border-b border-line px-4 text-xs font-medium text-faint ${GRID}`}>
+      <div
+        style={tracksStyle}
+        className={`hidden h-9 border-b border-line px-4 text-xs font-medium text-faint ${GRID}`}
+      >
         <SelectAll sessions={sessions} selection={selection} />
         {columns.map(column => (
           <span key={column} aria-hidden="true">
@@ -101,7 +104,11 @@ export function SessionTable({
                 aria-setsize={sessions.length}
                 aria-posinset={index + 1}
                 className={`absolute inset-x-0 grid grid-cols-[auto_minmax(0,1fr)_auto] content-center items-center gap-x-3 gap-y-1 border-b border-line px-4 last:border-b-0 hover:bg-sunk ${GRID}`}
-                style={{ ...tracks, height: size, transform: `translateY(${start - rows.options.scrollMargin}px)` }}
+                style={{
+                  ...tracksStyle,
+                  height: size,
+                  transform: `translateY(${start - rows.options.scrollMargin}px)`,
+                }}
               >
                 <Row app={app} session={session} columns={columns} selection={selection} />
               </li>

@@ -32,7 +32,7 @@ import { usageRows } from './session-usage.ts';
 import type { SessionView } from './session-view.ts';
 
 /** The session is polled only to update its usage. Other changes arrive as events. */
-const USAGE_EVERY_MS = 10_000;
+const USAGE_INTERVAL_MS = 10_000;
 
 export function SessionPage({
   app,
@@ -45,7 +45,7 @@ export function SessionPage({
 }) {
   const { data, error, refetch } = useQuery({
     ...sessionQuery(app, id),
-    refetchInterval: ({ state }) => state.data !== undefined && isOpen(state.data) && USAGE_EVERY_MS,
+    refetchInterval: ({ state }) => state.data !== undefined && isOpen(state.data) && USAGE_INTERVAL_MS,
   });
   return (
     <Page
@@ -87,7 +87,7 @@ function SessionDetails({
   const { events, state } = useSessionEvents(app, session.id);
   const navigate = useNavigate();
   const isSessionOpen = isOpen(session);
-  const logs = { app, id: session.id, isOpen: isSessionOpen };
+  const tabProps = { app, id: session.id, isOpen: isSessionOpen };
   const hasLiveView = isSessionOpen && offersLiveView();
   const tabs: Tab[] = [
     ...(hasLiveView
@@ -98,11 +98,15 @@ function SessionDetails({
       name: 'Replay',
       needs: 'listReplays',
       panel: (
-        <ReplayTab {...{ ...logs, events, view }} hasFailed={session.status === 'ERROR'} endedAt={session.endedAt} />
+        <ReplayTab
+          {...{ ...tabProps, events, view }}
+          hasFailed={session.status === 'ERROR'}
+          endedAt={session.endedAt}
+        />
       ),
     },
-    { id: 'console', name: 'Console', needs: 'listSessionLogs', panel: <ConsoleTab {...logs} /> },
-    { id: 'network', name: 'Network', needs: 'listSessionLogs', panel: <NetworkTab {...logs} /> },
+    { id: 'console', name: 'Console', needs: 'listSessionLogs', panel: <ConsoleTab {...tabProps} /> },
+    { id: 'network', name: 'Network', needs: 'listSessionLogs', panel: <NetworkTab {...tabProps} /> },
     {
       id: 'files',
       name: 'Files',

@@ -35,7 +35,7 @@ export function StoredCredentialForm({
         body: {
           ...{ type, value: await readValue(controlsOf(valueFields.current)) },
           ...(label.trim() === '' ? {} : { label: label.trim() }),
-          ...(hasOrigins(type) ? { origins: partsOf(origins) } : { hosts: partsOf(hosts) }),
+          ...(hasOrigins(type) ? { origins: splitList(origins) } : { hosts: splitList(hosts) }),
           ...(expiryDate === '' ? {} : { expiresAt: `${expiryDate}T00:00:00Z` }),
         },
       });
@@ -169,8 +169,8 @@ const controlsOf = (fields: HTMLFieldSetElement | null): readonly Control[] => [
 ];
 
 async function readValue(controls: readonly Control[]): Promise<CredentialValue> {
-  const parts = await Promise.all(controls.map(readMember));
-  return Object.assign({}, ...parts);
+  const members = await Promise.all(controls.map(readMember));
+  return Object.assign({}, ...members);
 }
 
 async function readMember(control: Control): Promise<CredentialValue> {
@@ -184,4 +184,4 @@ async function base64Of(file: File): Promise<string> {
   return btoa(Array.from(bytes, byte => String.fromCharCode(byte)).join(''));
 }
 
-const partsOf = (text: string): string[] => text.split(/[\s,]+/).filter(part => part !== '');
+const splitList = (text: string): string[] => text.split(/[\s,]+/).filter(part => part !== '');

@@ -60,7 +60,7 @@ export function Timeline({
           <span className="text-right text-xs text-faint tabular-nums">{marks.length}</span>
         </div>
       ))}
-      <RecentEvents lanes={lanes} atMs={startedMs + seconds * 1000} startedMs={startedMs} />
+      <RecentMarks lanes={lanes} atMs={startedMs + seconds * 1000} startedMs={startedMs} />
       {more}
     </div>
   );
@@ -80,7 +80,7 @@ function TimelineMark({ mark, share }: { readonly mark: Mark; readonly share: (m
   );
 }
 
-function RecentEvents({
+function RecentMarks({
   lanes,
   atMs,
   startedMs,

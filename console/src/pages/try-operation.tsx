@@ -8,7 +8,7 @@ import { call } from '../api/call.ts';
 import { CONSOLE_KEY_NAME } from '../api/credentials.ts';
 import { invocationQuery } from '../api/queries.ts';
 import { randomId } from '../api/random-id.ts';
-import { lineOf, type PlacedProblem, parseJson } from '../json/places.ts';
+import { lineNumberOf, type PlacedProblem, parseJson } from '../json/places.ts';
 import { Button } from '../ui/button.tsx';
 import { CodeBlock } from '../ui/code-block.tsx';
 import { CheckField } from '../ui/form.tsx';
@@ -59,7 +59,7 @@ function TrialForm({ app, operation }: Omit<Props, 'mayWrite'>) {
   const run = (): void => {
     const json = parseJson(text);
     if (!('places' in json)) {
-      const message = `Line ${lineOf(text, json.offset)} is not JSON: ${json.message}.`;
+      const message = `Line ${lineNumberOf(text, json.offset)} is not JSON: ${json.message}.`;
       return setProblems([{ message, offset: json.offset }]);
     }
     setProblems([]);
@@ -108,12 +108,12 @@ function TrialForm({ app, operation }: Omit<Props, 'mayWrite'>) {
 }
 
 /** Shows the response to the call. If the call is still running, shows the current state of the invocation. */
-function Outcome({ app, initial }: { readonly app: string; readonly initial: Invocation }) {
-  const { data = initial } = useQuery({
-    ...invocationQuery(app, initial.id),
-    enabled: initial.status === 'running',
+function Outcome({ app, initial: initialInvocation }: { readonly app: string; readonly initial: Invocation }) {
+  const { data = initialInvocation } = useQuery({
+    ...invocationQuery(app, initialInvocation.id),
+    enabled: initialInvocation.status === 'running',
   });
-  const invocation = initial.status === 'running' ? data : initial;
+  const invocation = initialInvocation.status === 'running' ? data : initialInvocation;
   const { status, error, output, id } = invocation;
   const outputText = output === undefined ? '' : formatJson(output);
   return (

@@ -3,7 +3,7 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
 import type { RunnerMessage, RunRequest } from '../../runner/messages.ts';
 
-const ADDRESS = '/console/runner/index.html';
+const RUNNER_PATH = '/console/runner/index.html';
 export const LINES_MAX = 500;
 
 export interface Line {
@@ -48,7 +48,7 @@ export function useRunner(): Runner {
     addLine({ level: 'error', text });
     endRun('The snippet failed.');
   };
-  const ifCurrent = (number: number, work: () => void): void => {
+  const runIfCurrent = (number: number, work: () => void): void => {
     if (number === currentRun.current) work();
   };
   return {
@@ -61,17 +61,17 @@ export function useRunner(): Runner {
       return currentRun.current;
     },
     run: (number, request) =>
-      ifCurrent(number, () => {
+      runIfCurrent(number, () => {
         removeFrame();
         frame.current = openFrame(request, message =>
-          ifCurrent(number, () => {
+          runIfCurrent(number, () => {
             if (message.kind === 'line') addLine(message);
             else if (message.kind === 'failed') fail(message.text);
             else endRun('The snippet is done.');
           }),
         );
       }),
-    fail: (number, text) => ifCurrent(number, () => fail(text)),
+    fail: (number, text) => runIfCurrent(number, () => fail(text)),
     stop: () => endRun('The snippet was stopped.'),
   };
 }
@@ -83,7 +83,7 @@ function openFrame(request: RunRequest, onMessage: (message: RunnerMessage) => v
   frame.setAttribute('sandbox', 'allow-scripts');
   frame.title = 'Snippet runner';
   frame.hidden = true;
-  frame.src = ADDRESS;
+  frame.src = RUNNER_PATH;
   // The frame has an opaque origin, which cannot be given as the target of `postMessage`. The listener runs once, so
   // only the document that was loaded from this address gets the port. If a snippet navigates its frame, the next
   // document gets nothing.

@@ -1,6 +1,6 @@
 // Filters for lists, as select elements in which each value has a label.
 import { Choice } from '../ui/choice.tsx';
-import { SINCE } from './session-filters.ts';
+import { SINCE_FILTERS } from './session-filters.ts';
 
 interface Props {
   readonly label: string;
@@ -22,7 +22,7 @@ export const WordChoice = ({ words, ...choice }: Props) => (
   </Choice>
 );
 
-const SINCE_CHOICES = Object.entries(SINCE).map(([since, { name }]) => [since, name] as const);
+const SINCE_CHOICES = Object.entries(SINCE_FILTERS).map(([since, { name }]) => [since, name] as const);
 
 export const SinceChoice = (props: Pick<Props, 'value' | 'choose'>) => (
   <WordChoice label="When" any="Any time" words={SINCE_CHOICES} {...props} />

@@ -4,7 +4,7 @@ import { useMutation } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { ApplicationAction } from '../../../contract/actions.ts';
 import { call } from '../api/call.ts';
-import { askPasskey, hasPasskeys } from '../api/passkeys.ts';
+import { askPasskey, supportsPasskeys } from '../api/passkeys.ts';
 import { creditWords } from '../pages/invocation-words.tsx';
 import { Button } from '../ui/button.tsx';
 import { Icon } from '../ui/icon.tsx';
@@ -80,7 +80,7 @@ export function DecisionButtons({
           Approve
         </Button>
       </div>
-      {decision.error !== null && hasPasskeys() && (
+      {decision.error !== null && supportsPasskeys() && (
         <Button look="quiet" busy={decision.isBusy} onClick={decision.approveWithoutPasskey}>
           Approve without signing with a passkey
         </Button>
@@ -97,7 +97,7 @@ function useDecision(
   const params = { appId: application.id, jobId };
   const approve = useMutation({
     mutationFn: async ({ withPasskey }: { readonly withPasskey: boolean }) => {
-      const { publicKey } = withPasskey && hasPasskeys() ? await call('challengeAction', { params }) : {};
+      const { publicKey } = withPasskey && supportsPasskeys() ? await call('challengeAction', { params }) : {};
       const proof = publicKey && (await askPasskey({ ticket: '', publicKey }));
       return call('decideAction', { params, body: { decision: 'approve', digest, ...(proof ? { proof } : {}) } });
     },

@@ -11,15 +11,15 @@ import { SignInForm } from './sign-in-form.tsx';
 import { StepUpDialog } from './step-up-dialog.tsx';
 import { CenteredPage } from './surface.tsx';
 
-const POLL_MS = 5_000;
+const POLL_INTERVAL_MS = 5_000;
 const ENDED_STATUSES = ['succeeded', 'failed', 'ambiguous', 'refused', 'expired', 'cancelled'];
 
 export const approvalJobIdIn = (path: string): string | undefined => /^\/approve\/([0-9a-f-]{36})$/.exec(path)?.[1];
 
 export function ApprovePage({ jobId }: { readonly jobId: string }) {
-  const state = useSyncExternalStore(onSignInChange, signInState);
-  if (state === 'unknown') return null;
-  if (state === 'signed_out' || !isPerson())
+  const signInStatus = useSyncExternalStore(onSignInChange, signInState);
+  if (signInStatus === 'unknown') return null;
+  if (signInStatus === 'signed_out' || !isPerson())
     return (
       <CenteredPage
         title="Sign in to decide"
@@ -40,7 +40,8 @@ function Approval({ jobId }: { readonly jobId: string }) {
   const { data, error, refetch } = useQuery({
     queryKey: ['approval', jobId],
     queryFn: () => call('readApproval', { params: { jobId } }),
-    refetchInterval: ({ state }) => (state.data && ENDED_STATUSES.includes(state.data.status) ? false : POLL_MS),
+    refetchInterval: ({ state }) =>
+      state.data && ENDED_STATUSES.includes(state.data.status) ? false : POLL_INTERVAL_MS,
     retry: false,
   });
   if (data) return data.status === 'awaiting_approval' ? <Question action={data} /> : <Outcome action={data} />;
@@ -78,22 +79,23 @@ function Question({ action }: { readonly action: ApplicationAction }) {
   );
 }
 
-const OUTCOMES: Readonly<Record<Exclude<ApplicationAction['status'], 'awaiting_approval'>, readonly [string, string]>> =
-  {
-    approved: ['Approved', 'The agent may do this once. You can close this page.'],
-    executing: ['Approved', 'It is being executed now.'],
-    succeeded: ['Done', 'You approved it, and it was done once.'],
-    failed: ['Failed', 'It was approved, but its execution failed.'],
-    ambiguous: ['Outcome unknown', 'It was approved and started, but its outcome is unknown.'],
-    refused: ['Refused', 'Nothing was done. You can close this page.'],
-    expired: ['Expired', 'It was not done in time, and can no longer be done.'],
-    cancelled: ['Cancelled', 'It was cancelled, and can no longer be done.'],
-  };
+const OUTCOME_TEXTS: Readonly<
+  Record<Exclude<ApplicationAction['status'], 'awaiting_approval'>, readonly [string, string]>
+> = {
+  approved: ['Approved', 'The agent may do this once. You can close this page.'],
+  executing: ['Approved', 'It is being executed now.'],
+  succeeded: ['Done', 'You approved it, and it was done once.'],
+  failed: ['Failed', 'It was approved, but its execution failed.'],
+  ambiguous: ['Outcome unknown', 'It was approved and started, but its outcome is unknown.'],
+  refused: ['Refused', 'Nothing was done. You can close this page.'],
+  expired: ['Expired', 'It was not done in time, and can no longer be done.'],
+  cancelled: ['Cancelled', 'It was cancelled, and can no longer be done.'],
+};
 
 function Outcome({ action }: { readonly action: ApplicationAction }) {
   const { status, asksFor, operationTitle, decision, executeOnApproval, heldBack } = action;
   if (status === 'awaiting_approval') return null;
-  const [title, about] = OUTCOMES[status];
+  const [title, about] = OUTCOME_TEXTS[status];
   return (
     <CenteredPage
       title={title}

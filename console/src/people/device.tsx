@@ -19,10 +19,10 @@ import { CenteredPage } from './surface.tsx';
 const TITLE = 'Approve a device';
 
 export function DevicePage() {
-  const state = useSyncExternalStore(onSignInChange, signInState);
+  const signInStatus = useSyncExternalStore(onSignInChange, signInState);
   const [codeFromLink] = useState(takeCode);
-  if (state === 'unknown') return null;
-  if (state === 'signed_out' || !isPerson())
+  if (signInStatus === 'unknown') return null;
+  if (signInStatus === 'signed_out' || !isPerson())
     return (
       <CenteredPage title="Sign in to approve a device" about="A program asks for access to your applications.">
         <SignInForm />
@@ -112,7 +112,7 @@ function CodeStep({
   );
 }
 
-const SCOPES: Readonly<Partial<Record<TokenScope, string>>> = {
+const SCOPE_TEXTS: Readonly<Partial<Record<TokenScope, string>>> = {
   'applications:read': 'Read applications, keys and limits',
   'applications:write': 'Create and rename applications',
   'keys:write': 'Issue and revoke agent keys',
@@ -171,7 +171,7 @@ function Decision({
         {requestedScopes.map(scope => (
           <CheckField
             key={scope}
-            label={SCOPES[scope] ?? scope}
+            label={SCOPE_TEXTS[scope] ?? scope}
             checked={scopes.includes(scope)}
             onChange={event => setScopes(toggle(scopes, scope, event.target.checked))}
           />

@@ -60,7 +60,7 @@ async function send<T>(
   bearer: string | undefined,
   body?: object,
 ): Promise<T> {
-  const attempt = (): Promise<Response> =>
+  const sendOnce = (): Promise<Response> =>
     fetch(`/v1/applications/${handoffLink.app}/handoffs/${handoffLink.id}${action}`, {
       method,
       headers: {
@@ -69,17 +69,17 @@ async function send<T>(
       },
       ...(body ? { body: JSON.stringify(body) } : {}),
     });
-  let response = await attempt();
-  if (response.status === 401 && (await codeOf(response)) === NEEDS_STEP_UP) {
+  let response = await sendOnce();
+  if (response.status === 401 && (await readErrorCode(response)) === NEEDS_STEP_UP) {
     await stepUp();
-    response = await attempt();
+    response = await sendOnce();
   }
   if (response.ok) return (await response.json()) as T; // The contract defines this body.
-  const { code, message } = await errorOf(response);
+  const { code, message } = await readError(response);
   throw new HandoffError(response.status, code, message);
 }
 
-const errorOf = async (response: Response): Promise<{ code: string; message: string }> => {
+const readError = async (response: Response): Promise<{ code: string; message: string }> => {
   const { code, message } = Object(await response.json().catch(() => ({})));
   return {
     code: String(code ?? ''),
@@ -87,4 +87,4 @@ const errorOf = async (response: Response): Promise<{ code: string; message: str
   };
 };
 
-const codeOf = async (response: Response): Promise<string> => (await errorOf(response.clone())).code;
+const readErrorCode = async (response: Response): Promise<string> => (await readError(response.clone())).code;

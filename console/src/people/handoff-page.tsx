@@ -16,7 +16,7 @@ import {
   renewLease,
   takeHandoffLink,
 } from './handoff-calls.ts';
-import { agentText, HANDOFF_REASONS, HANDOFF_RECORDS, withoutBidi } from './handoff-words.ts';
+import { agentText, HANDOFF_REASON_WORDS, HANDOFF_RECORD_WORDS, withoutBidi } from './handoff-words.ts';
 import { SignInForm } from './sign-in-form.tsx';
 import { StepUpDialog } from './step-up-dialog.tsx';
 import { CenteredPage } from './surface.tsx';
@@ -24,24 +24,24 @@ import { CenteredPage } from './surface.tsx';
 const RENEWALS_PER_LEASE = 3;
 const isFramed = parent !== window;
 /** The delay before a failed renewal is tried again. */
-const RENEW_RETRY_MS = 2_000;
-const NO_RESPONSE = 'Berth is not responding. You keep control if it responds again soon.';
+const RENEW_RETRY_DELAY_MS = 2_000;
+const NO_RESPONSE_TEXT = 'Berth is not responding. You keep control if it responds again soon.';
 const LEASE_END_CODES: ReadonlySet<string> = new Set(['stale_fence', 'invalid_credentials', 'not_found']);
 
 export function HandoffPage() {
   const [handoffLink] = useState(takeHandoffLink);
-  const state = useSyncExternalStore(onSignInChange, signInState);
+  const signInStatus = useSyncExternalStore(onSignInChange, signInState);
   // Protects against clickjacking: a site that frames this page could make members click what they do not see. Framing
   // is allowed for a person who has a link, because the site that frames the page gave the person that link.
   if (handoffLink.secret === undefined && isFramed)
     return (
       <CenteredPage title="Open this page in its own window" about="Members cannot sign in inside another site." />
     );
-  if (handoffLink.secret === undefined && state === 'unknown') return null;
-  if (handoffLink.secret === undefined && state === 'signed_out') return <SignIn />;
+  if (handoffLink.secret === undefined && signInStatus === 'unknown') return null;
+  if (handoffLink.secret === undefined && signInStatus === 'signed_out') return <SignIn />;
   return (
     <>
-      <HandoffFlow place={handoffLink} />
+      <HandoffFlow link={handoffLink} />
       <StepUpDialog />
     </>
   );
@@ -61,8 +61,8 @@ function SignIn() {
   );
 }
 
-function HandoffFlow({ place: handoffLink }: { readonly place: HandoffLink }) {
-  const [lease, setLease] = useState<ClaimedHandoff | undefined>(() => storedLease(handoffLink));
+function HandoffFlow({ link: handoffLink }: { readonly link: HandoffLink }) {
+  const [lease, setLease] = useState<ClaimedHandoff | undefined>(() => readStoredLease(handoffLink));
   const [endNotice, setEndNotice] = useState<{ readonly title: string; readonly about: string } | undefined>();
   const storeLease = (newLease: ClaimedHandoff | undefined): void => {
     if (newLease) tabStore.setItem(leaseKey(handoffLink), JSON.stringify(newLease));
@@ -99,7 +99,7 @@ function HandoffFlow({ place: handoffLink }: { readonly place: HandoffLink }) {
 const leaseKey = ({ id }: HandoffLink): string => `handoff-lease ${id}`;
 
 /** The lease that was stored before a reload of the page. */
-function storedLease(handoffLink: HandoffLink): ClaimedHandoff | undefined {
+function readStoredLease(handoffLink: HandoffLink): ClaimedHandoff | undefined {
   const text = tabStore.getItem(leaseKey(handoffLink));
   return text === null ? undefined : (JSON.parse(text) as ClaimedHandoff); // The stored value was written by this page.
 }
@@ -131,7 +131,7 @@ function HandoffRequest({
   };
   return (
     <CenteredPage
-      title={HANDOFF_REASONS[handoff.reason]}
+      title={HANDOFF_REASON_WORDS[handoff.reason]}
       about={
         <>
           An agent of <strong>{handoff.applicationName ?? 'an application'}</strong> asks you to take control of its
@@ -144,7 +144,7 @@ function HandoffRequest({
         <dl className="grid grid-cols-[110px_minmax(0,1fr)] gap-x-3 gap-y-1.5 text-sm">
           <Fact name="Page">{handoff.pageOrigin ?? 'No page is open yet'}</Fact>
           {handoff.allowedOrigins && <Fact name="Only these sites">{handoff.allowedOrigins.join(', ')}</Fact>}
-          <Fact name="Recording">{HANDOFF_RECORDS[handoff.record]}</Fact>
+          <Fact name="Recording">{HANDOFF_RECORD_WORDS[handoff.record]}</Fact>
         </dl>
         <p className="text-sm text-soft">
           The browser belongs to the application. Type a secret only if you trust the application and the page above.
@@ -214,7 +214,7 @@ function ActiveHandoff({
     (reason: Error): void => {
       // These codes mean that the lease has ended. Any other failure, such as a restart of the service, is temporary.
       if (reason instanceof HandoffError && LEASE_END_CODES.has(reason.code)) onLost();
-      else setError(reason instanceof HandoffError ? reason : new Error(NO_RESPONSE));
+      else setError(reason instanceof HandoffError ? reason : new Error(NO_RESPONSE_TEXT));
     },
     [onLost],
   );
@@ -315,7 +315,7 @@ function useRenewal(
           if (isOver) return;
           onFailed(reason);
           clearTimeout(retryTimer);
-          retryTimer = setTimeout(renew, RENEW_RETRY_MS);
+          retryTimer = setTimeout(renew, RENEW_RETRY_DELAY_MS);
         },
       );
     };

@@ -12,7 +12,7 @@ export const withoutBidi = (text: string): string => text.replace(BIDI, '');
 /** Prepares the text of an agent for display to a person who has not taken control. */
 export const agentText = (text: string): string => withoutBidi(text).slice(0, AGENT_TEXT_CHARACTERS_MAX);
 
-export const HANDOFF_REASONS: Readonly<Record<Handoff['reason'], string>> = {
+export const HANDOFF_REASON_WORDS: Readonly<Record<Handoff['reason'], string>> = {
   login: 'Sign in',
   otp: 'Enter a code',
   captcha: 'Solve a captcha',
@@ -22,7 +22,7 @@ export const HANDOFF_REASONS: Readonly<Record<Handoff['reason'], string>> = {
   other: 'Help an agent',
 };
 
-export const HANDOFF_RECORDS: Readonly<Record<Handoff['record'], string>> = {
+export const HANDOFF_RECORD_WORDS: Readonly<Record<Handoff['record'], string>> = {
   mask: 'What you do is hidden from the recording and from the agent.',
   pause: 'Nothing is recorded, and the agent cannot read the page.',
   keep: 'What you do is recorded, and the agent can read the page.',

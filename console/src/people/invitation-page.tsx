@@ -16,14 +16,18 @@ import { VerifyEmailDialog } from './verify-email-dialog.tsx';
 const STORAGE_KEY = 'berth.invitation';
 
 export function InvitationPage() {
-  const state = useSyncExternalStore(onSignInChange, signInState);
+  const signInStatus = useSyncExternalStore(onSignInChange, signInState);
   const [secret] = useState(takeSecret);
-  if (state === 'unknown') return null;
+  if (signInStatus === 'unknown') return null;
   if (secret === undefined)
     return (
       <CenteredPage title="Invitation" about="This address is incomplete. Open the whole link from the invitation." />
     );
-  return state === 'signed_in' && isPerson() ? <AcceptancePage secret={secret} /> : <InvitationStart secret={secret} />;
+  return signInStatus === 'signed_in' && isPerson() ? (
+    <AcceptancePage secret={secret} />
+  ) : (
+    <InvitationStart secret={secret} />
+  );
 }
 
 /** Keeps the secret for this tab, because signing in may reload the page. */

@@ -4,7 +4,7 @@ import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { call } from '../api/call.ts';
 import { markSignedInAsPerson } from '../api/credentials.ts';
-import { createPasskey, hasPasskeys } from '../api/passkeys.ts';
+import { createPasskey, supportsPasskeys } from '../api/passkeys.ts';
 import { Button } from '../ui/button.tsx';
 import { FormError } from '../ui/states.tsx';
 import { NewAccountForm } from './new-account-form.tsx';
@@ -16,7 +16,7 @@ export function SetUpAccount({ secret }: { readonly secret: string }) {
   if (isSetUp) return <OfferPasskey />;
   const continueSetUp = (): void => {
     markSignedInAsPerson();
-    if (hasPasskeys()) setIsSetUp(true);
+    if (supportsPasskeys()) setIsSetUp(true);
     else location.assign(nextPage());
   };
   return (

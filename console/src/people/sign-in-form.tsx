@@ -5,7 +5,7 @@ import { type FormEvent, type ReactNode, useState } from 'react';
 import type { SignInResult } from '../../../contract/sign-in.ts';
 import { call } from '../api/call.ts';
 import { checkToken, markSignedInAsPerson, signIn, signOutReason } from '../api/credentials.ts';
-import { askPasskey, hasPasskeys } from '../api/passkeys.ts';
+import { askPasskey, supportsPasskeys } from '../api/passkeys.ts';
 import { Button } from '../ui/button.tsx';
 import { CodeBlock } from '../ui/code-block.tsx';
 import { TextField } from '../ui/form.tsx';
@@ -20,7 +20,7 @@ type Step =
  * `done` is called after the sign-in. Pages that follow the sign-in state do not need it, because they replace the form
  * themselves.
  */
-export function SignInForm({ done: onDone = () => {} }: { readonly done?: () => void }) {
+export function SignInForm({ onSignedIn: onDone = () => {} }: { readonly onSignedIn?: () => void }) {
   const [step, setStep] = useState<Step>({ name: 'password' });
   const proceed = ({ status, ticket = '' }: SignInResult): void => {
     if (status === 'second_factor_required') return setStep({ name: 'second_factor', ticket });
@@ -28,7 +28,7 @@ export function SignInForm({ done: onDone = () => {} }: { readonly done?: () => 
     onDone();
   };
   const back = () => setStep({ name: 'password' });
-  if (step.name === 'token') return <TokenStep back={back} done={onDone} />;
+  if (step.name === 'token') return <TokenStep back={back} onSignedIn={onDone} />;
   if (step.name === 'second_factor') return <SecondFactorStep ticket={step.ticket} proceed={proceed} back={back} />;
   if (step.name === 'email_code') return <EmailCodeStep {...step} proceed={proceed} back={back} />;
   return <PasswordStep proceed={proceed} showStep={setStep} />;
@@ -95,7 +95,7 @@ function PasswordStep({
         </Button>
       </Form>
       <div className="grid gap-2">
-        {hasPasskeys() && (
+        {supportsPasskeys() && (
           <Button icon="keys" busy={passkeySignIn.isPending} onClick={() => runOnly(passkeySignIn)}>
             Sign in with a passkey
           </Button>
@@ -207,7 +207,13 @@ function CodeForm({
   );
 }
 
-function TokenStep({ back: onBack, done: onDone }: { readonly back: () => void; readonly done: () => void }) {
+function TokenStep({
+  back: onBack,
+  onSignedIn: onDone,
+}: {
+  readonly back: () => void;
+  readonly onSignedIn: () => void;
+}) {
   const [text, setText] = useState('');
   const work = useMutation({
     mutationFn: async () => {

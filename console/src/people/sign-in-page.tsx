@@ -10,7 +10,7 @@ export function SignInPage() {
   if (setUpSecret !== undefined) return <SetUpAccount secret={setUpSecret} />;
   return (
     <CenteredPage title="Sign in to Berth">
-      <SignInForm done={() => location.assign(nextPage())} />
+      <SignInForm onSignedIn={() => location.assign(nextPage())} />
     </CenteredPage>
   );
 }

@@ -53,17 +53,17 @@ function Proof({ account }: { readonly account: CurrentAccount }) {
       endStepUp(true);
     },
   });
-  const isCode = strongestAcr === 'berth:2';
+  const needsCode = strongestAcr === 'berth:2';
   return (
     <Form submit={() => work.mutate()}>
       {strongestAcr === 'phr' ? (
         <p className="text-soft">Use one of your passkeys.</p>
       ) : (
         <TextField
-          label={isCode ? (usesRecoveryCode ? 'Recovery code' : 'Code from your authenticator app') : 'Password'}
-          type={isCode ? 'text' : 'password'}
-          inputMode={isCode && !usesRecoveryCode ? 'numeric' : 'text'}
-          autoComplete={isCode ? 'one-time-code' : 'current-password'}
+          label={needsCode ? (usesRecoveryCode ? 'Recovery code' : 'Code from your authenticator app') : 'Password'}
+          type={needsCode ? 'text' : 'password'}
+          inputMode={needsCode && !usesRecoveryCode ? 'numeric' : 'text'}
+          autoComplete={needsCode ? 'one-time-code' : 'current-password'}
           value={text}
           onChange={event => setText(event.target.value)}
           required
@@ -71,7 +71,7 @@ function Proof({ account }: { readonly account: CurrentAccount }) {
       )}
       <FormError error={work.error} />
       <div className="flex flex-wrap justify-end gap-2">
-        {isCode && (
+        {needsCode && (
           <Button look="quiet" onClick={() => setUsesRecoveryCode(!usesRecoveryCode)}>
             {usesRecoveryCode ? 'Use the app' : 'Use a recovery code'}
           </Button>

@@ -155,7 +155,7 @@ function useCommands(app: string | undefined, text: string) {
   });
   // While a search is running, Enter must not open what was found for an earlier search text.
   const isSearching = canSearch && (searchedWords !== words || isPending);
-  const pages: Command[] = [
+  const pageCommands: Command[] = [
     ...(app === undefined
       ? []
       : PAGES.filter(({ needs }) => isOffered(needs)).map(({ to, icon, name }) => ({
@@ -180,7 +180,7 @@ function useCommands(app: string | undefined, text: string) {
   const openSession = (id: string): void => {
     if (app !== undefined) void navigate({ to: '/a/$app/sessions/$id', params: { app, id } });
   };
-  const foundSessions: Command[] =
+  const sessionCommands: Command[] =
     !canSearch || isSearching
       ? []
       : (sessions ?? []).map(({ id, lastPage, status }) => ({
@@ -188,12 +188,12 @@ function useCommands(app: string | undefined, text: string) {
           hint: `${statusWord(status)}, ${id.slice(0, 8)}\u2026${id.slice(-6)}`,
           run: () => openSession(id),
         }));
-  const canOpenById = app !== undefined && isSessionId(words) && foundSessions.length === 0;
-  const matchingPages = pages.filter(({ name }) => containsAll(name, words));
+  const canOpenById = app !== undefined && isSessionId(words) && sessionCommands.length === 0;
+  const matchingCommands = pageCommands.filter(({ name }) => containsAll(name, words));
   const allCommands: Command[] = [
     ...(canOpenById ? [openByIdCommand(words.toLowerCase(), openSession)] : []),
-    ...matchingPages,
-    ...foundSessions.filter(({ key }) => !matchingPages.some(page => page.key === key)),
+    ...matchingCommands,
+    ...sessionCommands.filter(({ key }) => !matchingCommands.some(page => page.key === key)),
   ];
   return { commands: allCommands.slice(0, words === '' ? allCommands.length : RESULTS_MAX), isSearching };
 }

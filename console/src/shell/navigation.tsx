@@ -7,7 +7,7 @@ import { useInbox, waitingCountOf } from '../api/live-inbox.ts';
 import { accountQuery, applicationsQuery } from '../api/queries.ts';
 import { IconButton } from '../ui/button.tsx';
 import { Icon } from '../ui/icon.tsx';
-import { OUTBOX, PAGES, SERVICE_PAGES } from './places.ts';
+import { OUTBOX_PAGE, PAGES, SERVICE_PAGES } from './places.ts';
 import { ThemeToggle } from './theme-toggle.tsx';
 import { WaitingMark } from './waiting-mark.tsx';
 
@@ -48,7 +48,7 @@ export function Navigation({
       <div>
         <h2 className="mb-1 px-2.5 text-xs font-medium text-faint">Service</h2>
         <ul className="grid gap-px">
-          {[...SERVICE_PAGES, ...(isOperator ? [OUTBOX] : [])].map(({ to, icon, name }) => (
+          {[...SERVICE_PAGES, ...(isOperator ? [OUTBOX_PAGE] : [])].map(({ to, icon, name }) => (
             <li key={to}>
               <Link to={to} className={ENTRY_CLASS} {...(onNavigate ? { onClick: onNavigate } : {})}>
                 <Icon name={icon} />

@@ -30,4 +30,4 @@ export const SERVICE_PAGES = [
 ] as const satisfies ReadonlyArray<{ to: string; icon: IconName; name: string }>;
 
 /** Only for the operator. */
-export const OUTBOX = { to: '/outbox', icon: 'outbox', name: 'Outbox' } as const;
+export const OUTBOX_PAGE = { to: '/outbox', icon: 'outbox', name: 'Outbox' } as const;

@@ -18,9 +18,9 @@ import { SwitchSignIn } from './switch-sign-in.tsx';
 import { WaitingMark } from './waiting-mark.tsx';
 
 export function Shell() {
-  const state = useSyncExternalStore(onSignInChange, signInState);
-  if (state === 'unknown') return null;
-  if (state === 'signed_out')
+  const signInStatus = useSyncExternalStore(onSignInChange, signInState);
+  if (signInStatus === 'unknown') return null;
+  if (signInStatus === 'signed_out')
     return (
       <CenteredPage title="Sign in to Berth">
         <SignInForm />

@@ -2,22 +2,22 @@
 import { useState } from 'react';
 import { IconButton } from '../ui/button.tsx';
 import type { IconName } from '../ui/icon.tsx';
-import { applyTheme, storedTheme, type Theme } from './theme.ts';
+import { applyTheme, readStoredTheme, type Theme } from './theme.ts';
 
 const NEXT_THEME: Readonly<Record<Theme, Theme>> = { system: 'light', light: 'dark', dark: 'system' };
 const ICONS: Readonly<Record<Theme, IconName>> = { system: 'system', light: 'sun', dark: 'moon' };
 const THEME_NAMES: Readonly<Record<Theme, string>> = { system: 'system', light: 'light', dark: 'dark' };
 
 export function ThemeToggle() {
-  const [theme, setTheme] = useState(storedTheme);
-  const next = NEXT_THEME[theme];
+  const [theme, setTheme] = useState(readStoredTheme);
+  const nextTheme = NEXT_THEME[theme];
   const change = (): void => {
-    applyTheme(next);
-    setTheme(next);
+    applyTheme(nextTheme);
+    setTheme(nextTheme);
   };
   return (
     <IconButton
-      label={`Colours: ${THEME_NAMES[theme]}. Change to ${THEME_NAMES[next]}`}
+      label={`Colours: ${THEME_NAMES[theme]}. Change to ${THEME_NAMES[nextTheme]}`}
       icon={ICONS[theme]}
       onClick={change}
     />

@@ -5,7 +5,7 @@ export type Theme = 'system' | 'light' | 'dark';
 
 const STORAGE_KEY = 'berth.theme';
 
-export function storedTheme(): Theme {
+export function readStoredTheme(): Theme {
   const stored = localStore.getItem(STORAGE_KEY);
   return stored === 'light' || stored === 'dark' ? stored : 'system';
 }

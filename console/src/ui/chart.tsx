@@ -97,14 +97,14 @@ function Column({
   readonly isLabelled: boolean;
   readonly headings: readonly string[];
 }) {
-  const share = (value: number): string => `${top > 0 ? (value / top) * 100 : 0}%`;
-  const tooltipLines = cells.map((cell, at) => `${headings[at + 1]}: ${cell}`).join('\n');
+  const percentOf = (value: number): string => `${top > 0 ? (value / top) * 100 : 0}%`;
+  const tooltipText = cells.map((cell, at) => `${headings[at + 1]}: ${cell}`).join('\n');
   return (
-    <div className="group relative h-full min-w-0 flex-1 hover:bg-sunk" title={`${name}\n${tooltipLines}`}>
+    <div className="group relative h-full min-w-0 flex-1 hover:bg-sunk" title={`${name}\n${tooltipText}`}>
       {to > 0 && (
         <div
           className="absolute inset-x-0 mx-auto max-w-9 min-h-[2px] overflow-hidden rounded-t-[3px] bg-accent"
-          style={{ bottom: share(from), height: share(to - from) }}
+          style={{ bottom: percentOf(from), height: percentOf(to - from) }}
         >
           {hatched > 0 && (
             <div className={HATCHED_CLASS} style={{ height: `${(hatched / to) * 100}%`, minHeight: 4 }} />
@@ -114,7 +114,7 @@ function Column({
       {isLabelled && to > 0 && (
         <span
           className="absolute inset-x-0 truncate text-center text-xs font-medium tabular-nums"
-          style={{ bottom: share(to) }}
+          style={{ bottom: percentOf(to) }}
         >
           {valueText}
         </span>

@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'react';
 import { Icon } from './icon.tsx';
 
-const COPIED_MS = 1_600;
+const COPIED_DURATION_MS = 1_600;
 
 export function CopyButton({
   text,
@@ -16,7 +16,7 @@ export function CopyButton({
   const [copyState, setCopyState] = useState<'copied' | 'failed' | undefined>();
   useEffect(() => {
     if (copyState === undefined) return;
-    const timer = setTimeout(() => setCopyState(undefined), COPIED_MS);
+    const timer = setTimeout(() => setCopyState(undefined), COPIED_DURATION_MS);
     return () => clearTimeout(timer);
   }, [copyState]);
   const copy = (): void => {

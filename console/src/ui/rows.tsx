@@ -2,7 +2,7 @@
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
 import { type ReactNode, useLayoutEffect, useRef, useState } from 'react';
 
-const OVERSCAN = 16;
+const OVERSCAN_ROWS = 16;
 
 export function Rows({
   label,
@@ -24,7 +24,7 @@ export function Rows({
   const rows = useWindowVirtualizer({
     count,
     estimateSize: () => rowHeightPx,
-    overscan: OVERSCAN,
+    overscan: OVERSCAN_ROWS,
     scrollMargin: top,
   });
   return (

@@ -1,7 +1,7 @@
 // Times in readable form. One timer updates all of them.
 import { useSyncExternalStore } from 'react';
 
-const TICK_MS = 1_000;
+const TICK_INTERVAL_MS = 1_000;
 const MINUTE_SECONDS = 60;
 const HOUR_SECONDS = 3_600;
 const DAY_SECONDS = 86_400;
@@ -16,7 +16,7 @@ function subscribe(listener: () => void): () => void {
   timer ??= setInterval(() => {
     nowMs = Date.now();
     for (const one of listeners) one();
-  }, TICK_MS);
+  }, TICK_INTERVAL_MS);
   return () => {
     listeners.delete(listener);
     if (listeners.size > 0) return;
@@ -121,11 +121,11 @@ const UNITS = ['B', 'KB', 'MB', 'GB', 'TB'] as const;
 
 /** A size in multiples of 1024 bytes. */
 export function bytesWords(bytes: number): string {
-  let value = bytes;
+  let amount = bytes;
   let unit = 0;
-  while (value >= 1024 && unit < UNITS.length - 1) {
-    value /= 1024;
+  while (amount >= 1024 && unit < UNITS.length - 1) {
+    amount /= 1024;
     unit++;
   }
-  return `${value >= 100 || unit === 0 ? Math.round(value) : Number(value.toFixed(1))} ${UNITS[unit]}`;
+  return `${amount >= 100 || unit === 0 ? Math.round(amount) : Number(amount.toFixed(1))} ${UNITS[unit]}`;
 }

@@ -26,7 +26,7 @@ import type { AgentCaller } from '../identity/caller.ts';
 import type { Invocations, InvokedOperation, InvokeOptions } from '../invocations/invocations.ts';
 import { type ActionAudit, byAgent } from './action-audit.ts';
 import type { EndUsers } from './approver.ts';
-import { contentOf, digestOfContent, likenessOf } from './content.ts';
+import { contentOf, digestOfContent, likenessDigestOf } from './content.ts';
 import { plainReason } from './rendering.ts';
 import type { SealedContent } from './sealed-content.ts';
 import { assertNotOver, digestMismatch, isOpen, statusAt } from './state.ts';
@@ -270,7 +270,7 @@ export class AgentActions {
    * Returns the id of the session that the input names, if that session exists. The id is stored in the row, because
    * the input itself is sealed.
    */
-  async #sessionIn(application: ApplicationId, { sessionId }: JsonObject): Promise<SessionId | undefined> {
+  async #findSessionId(application: ApplicationId, { sessionId }: JsonObject): Promise<SessionId | undefined> {
     if (typeof sessionId !== 'string' || !isUuid(sessionId)) return undefined;
     return (await this.#parts.store.sessions.get(application, sessionId.toLowerCase() as SessionId))?.id;
   }
@@ -290,7 +290,7 @@ export class AgentActions {
     const expiresAt = addMs(now, expiresIn * 1000);
     const notBefore = notBeforeIn(request.notBefore, expiresAt);
     const cleanReason = reason === undefined ? '' : plainReason(reason);
-    const sessionId = await this.#sessionIn(applicationId, input);
+    const sessionId = await this.#findSessionId(applicationId, input);
     const nonce = randomBytes(NONCE_BYTES).toString('base64url');
     const contentParts = { jobId: id, applicationId, operation, input, endUser, maxCost, notBefore, expiresAt, nonce };
     const actionContent = contentOf(contentParts);
@@ -298,7 +298,7 @@ export class AgentActions {
       ...{ id, applicationId, keyId, operationId: operation.id, operationRevision: operation.revision },
       ...{ operationDigest: operation.digest, effect: operation.effect, approver, state: 'awaiting_approval' },
       ...(endUser ? { providerId: endUser.providerId, subject: endUser.subject } : {}),
-      ...{ digest: digestOfContent(actionContent), likeness: likenessOf(secret, contentParts) },
+      ...{ digest: digestOfContent(actionContent), likeness: likenessDigestOf(secret, contentParts) },
       sealedContent: await content.seal({ id, applicationId }, actionContent),
       ...(cleanReason === '' ? {} : { reason: cleanReason }),
       ...(sessionId === undefined ? {} : { sessionId }),

@@ -17,7 +17,7 @@ import { byCaller } from '../audit/by-caller.ts';
 import { notFound } from '../faults.ts';
 import type { Applications, MemberApplication } from '../identity/applications.ts';
 import type { AccountCaller, HumanCaller } from '../identity/caller.ts';
-import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
+import { type Cursors, type ListName, listPageOf } from '../identity/cursors.ts';
 import { assertSteppedUp } from '../identity/step-up.ts';
 import type { MemberApprover } from './approver.ts';
 import type { Decisions, Sender } from './decisions.ts';
@@ -56,7 +56,7 @@ export class ApplicationActions {
     const listedActions = await Promise.all(
       rows.map(async row => ({ id: row.id, view: await this.#viewOf(caller, application, row) })),
     );
-    return pageOf(
+    return listPageOf(
       listedActions,
       limit,
       ({ view }) => view,

@@ -39,7 +39,7 @@ export const digestOfContent = (content: ActionContent): string => digestOf(cont
  * Returns a digest that is the same for Actions with the same operation, input and end user. The bounds on time and
  * cost are not included.
  */
-export const likenessOf = (
+export const likenessDigestOf = (
   secret: Secret,
   { applicationId, operation, input, endUser }: Pick<ContentParts, 'applicationId' | 'operation' | 'input' | 'endUser'>,
 ): Buffer => requestDigest(secret, { likeness: [applicationId, operation.id, input, endUser ?? null] });

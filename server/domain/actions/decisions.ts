@@ -22,7 +22,7 @@ import { subjectDigest } from './subject-digest.ts';
 import { applicationActionView } from './view.ts';
 
 export const EXECUTE_TASK = 'execute_actions';
-const END_USER_DECISIONS_PER_HOUR = 60;
+const END_USER_DECISIONS_PER_HOUR_MAX = 60;
 const HOUR_MS = 3_600_000;
 
 export interface DecisionsParts {
@@ -59,7 +59,12 @@ export class Decisions {
 
   constructor(parts: DecisionsParts) {
     this.#parts = parts;
-    const limit = { name: 'decisions', max: END_USER_DECISIONS_PER_HOUR, withinMs: HOUR_MS, scope: 'account' } as const;
+    const limit = {
+      name: 'decisions',
+      max: END_USER_DECISIONS_PER_HOUR_MAX,
+      withinMs: HOUR_MS,
+      scope: 'account',
+    } as const;
     this.#endUserTally = parts.tallies.of({ ...limit, what: 'decisions' });
   }
 
@@ -133,7 +138,7 @@ export class Decisions {
     const [application, key, operation] = await Promise.all([
       store.applications.byId(row.applicationId),
       store.keys.get(row.applicationId, row.keyId),
-      this.#operation(row),
+      this.#readOperation(row),
     ]);
     return applicationActionView(row, {
       ...{ publicUrl, now: clock.now(), operation, mayDecide },
@@ -143,7 +148,7 @@ export class Decisions {
     });
   }
 
-  async #operation({ applicationId, operationId, operationRevision }: ActionRow): Promise<RenderableOperation> {
+  async #readOperation({ applicationId, operationId, operationRevision }: ActionRow): Promise<RenderableOperation> {
     const operation = await this.#parts.catalogue.findRevision(applicationId, operationId, operationRevision);
     if (!operation) return { title: operationId };
     const display = operation.kind === 'managed' ? undefined : operation.definition.display;

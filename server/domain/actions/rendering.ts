@@ -10,8 +10,8 @@ const FIELDS_MAX = 50;
 /**
  * Control characters, characters that reorder or hide text, private-use and unassigned characters, and line separators.
  */
-const UNSAFE_CHARACTERS = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\u2028\u2029]/gu;
-const PLACEHOLDER = /\{\{input((?:\.[A-Za-z0-9_-]{1,64}){1,8})\}\}/g;
+const UNSAFE_CHARACTERS_PATTERN = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\u2028\u2029]/gu;
+const PLACEHOLDER_PATTERN = /\{\{input((?:\.[A-Za-z0-9_-]{1,64}){1,8})\}\}/g;
 
 export interface Rendering {
   readonly summary: string;
@@ -25,7 +25,7 @@ export interface RenderableOperation {
 
 export function render({ title, display }: RenderableOperation, input: JsonObject): Rendering {
   if (!display) return { summary: title, fields: allFields(input) };
-  const summary = display.summary.replace(PLACEHOLDER, (_, path: string) =>
+  const summary = display.summary.replace(PLACEHOLDER_PATTERN, (_, path: string) =>
     valueText(memberAt(input, path.slice(1).split('.'))),
   );
   const fields = display.fields?.map(({ label, value }) => ({ label, value: valueText(valueAt(input, value)) }));
@@ -59,7 +59,7 @@ function valueText(value: Json | undefined): string {
 }
 
 const escapeUnsafe = (text: string): string =>
-  text.replace(UNSAFE_CHARACTERS, character => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
+  text.replace(UNSAFE_CHARACTERS_PATTERN, character => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
 
 function truncate(text: string): string {
   const characters = [...text];
@@ -71,4 +71,5 @@ function truncate(text: string): string {
  * Returns an agent's reason as one paragraph, without control characters and without characters that hide or reorder
  * text.
  */
-export const plainReason = (text: string): string => text.replace(/\s+/gu, ' ').replace(UNSAFE_CHARACTERS, '').trim();
+export const plainReason = (text: string): string =>
+  text.replace(/\s+/gu, ' ').replace(UNSAFE_CHARACTERS_PATTERN, '').trim();

@@ -7,7 +7,7 @@ import { addMs } from '../../kit/clock.ts';
 import { isFault, reason } from '../../kit/fault.ts';
 import type { ApplicationId, KeyId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
-import { REST_MS, type Task } from '../../kit/task.ts';
+import { REST_INTERVAL_MS, type Task } from '../../kit/task.ts';
 import { BY_SERVICE } from '../audit/by-caller.ts';
 import { statusOf } from '../identity/credential-rules.ts';
 import { runInBatches } from '../in-batches.ts';
@@ -19,9 +19,9 @@ import { EXECUTE_TASK } from './decisions.ts';
 const EXPIRE_INTERVAL_MS = 5_000;
 const EXECUTE_INTERVAL_MS = 5_000;
 const FORGET_INTERVAL_MS = 600_000;
-const BATCH = 100;
-const FORGET_LIMITS = { batch: BATCH, batchesMax: 20 };
-const EXECUTE_BATCH = 20;
+const BATCH_MAX = 100;
+const FORGET_LIMITS = { batch: BATCH_MAX, batchesMax: 20 };
+const EXECUTE_BATCH_MAX = 20;
 /**
  * Delay before an execution that was refused or failed is tried again. The cause may be a limit, or a problem that only
  * a person can fix.
@@ -37,14 +37,14 @@ export interface TasksParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
 }
 
 export const actionTasks = (parts: TasksParts): readonly Task[] => [
-  { name: 'expire_actions', everyMs: EXPIRE_INTERVAL_MS, quietMs: REST_MS, run: () => expire(parts) },
+  { name: 'expire_actions', everyMs: EXPIRE_INTERVAL_MS, quietMs: REST_INTERVAL_MS, run: () => expire(parts) },
   { name: EXECUTE_TASK, everyMs: EXECUTE_INTERVAL_MS, run: () => execute(parts) },
   { name: 'forget_actions', everyMs: FORGET_INTERVAL_MS, run: () => forget(parts) },
 ];
 
 async function expire({ store, clock, audit }: TasksParts): Promise<{ expired: number }> {
   const expiredCount = await store.atomically(async trx => {
-    const rows = await trx.actions.expire(clock.now(), BATCH);
+    const rows = await trx.actions.expire(clock.now(), BATCH_MAX);
     // The entries are written in the order of the application ids, because each entry locks the chain of its
     // application until the commit.
     for (const row of rows.toSorted((a, b) => (a.applicationId < b.applicationId ? -1 : 1)))
@@ -55,9 +55,9 @@ async function expire({ store, clock, audit }: TasksParts): Promise<{ expired: n
 }
 
 async function execute(parts: TasksParts): Promise<{ executed: number; heldBack: number }> {
-  const dueRows = await parts.store.actions.due(parts.clock.now(), parts.host, EXECUTE_BATCH);
+  const dueRows = await parts.store.actions.due(parts.clock.now(), parts.host, EXECUTE_BATCH_MAX);
   let executedCount = 0;
-  for (const row of dueRows) executedCount += (await executeOne(parts, row)) ? 1 : 0;
+  for (const row of dueRows) executedCount += (await executeAction(parts, row)) ? 1 : 0;
   return { executed: executedCount, heldBack: dueRows.length - executedCount };
 }
 
@@ -65,7 +65,7 @@ async function execute(parts: TasksParts): Promise<{ executed: number; heldBack:
  * Executes the Action as the key that prepared it. Returns false if the execution was refused, in which case nothing
  * was started, or if it failed, for example because the content of the Action cannot be opened.
  */
-async function executeOne({ store, keys, agent, clock, log }: TasksParts, row: ActionRow): Promise<boolean> {
+async function executeAction({ store, keys, agent, clock, log }: TasksParts, row: ActionRow): Promise<boolean> {
   const { id, applicationId, keyId, digest } = row;
   const holdBack = async (code: string): Promise<false> => {
     log.info('action.held_back', { jobId: id, code });

@@ -7,7 +7,7 @@ import type { Store } from '../../engines/store/store.ts';
 import type { AuditId } from '../../kit/ids.ts';
 import type { Applications } from '../identity/applications.ts';
 import type { AccountCaller } from '../identity/caller.ts';
-import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
+import { type Cursors, type ListName, listPageOf } from '../identity/cursors.ts';
 
 export interface AuditListParts {
   readonly store: { readonly audit: Pick<Store['audit'], 'list'> };
@@ -34,7 +34,7 @@ export class AuditList {
       ...(actor === undefined ? {} : { actorId: actor.toLowerCase() }),
       ...(after === undefined ? {} : { after: new Date(after) }),
     });
-    return pageOf(rows, limit, auditView, last => cursors.after(name, last));
+    return listPageOf(rows, limit, auditView, last => cursors.after(name, last));
   }
 }
 

@@ -32,10 +32,10 @@ test('removes credentials from every field of an entry', async () => {
 });
 
 test('limits the length of texts, lists and details, and replaces control characters', async () => {
-  const many = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`n${index}`, index]));
+  const manyDetails = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`n${index}`, index]));
   const { details, userAgent } = await recordEntry({
     userAgent: `a\u0000b\n${'😀'.repeat(1000)}`,
-    details: { list: Array.from({ length: 100 }, () => 'y'.repeat(1000)), ...many, last: Number.NaN },
+    details: { list: Array.from({ length: 100 }, () => 'y'.repeat(1000)), ...manyDetails, last: Number.NaN },
   });
   assert.ok(JSON.stringify(details).length < 8192);
   assert.ok(userAgent?.startsWith('a b ') && userAgent.length <= 200 && userAgent.isWellFormed());

@@ -39,7 +39,7 @@ export interface AuditTransaction {
 }
 
 const TEXT_CHARACTERS_MAX = 200;
-const LIST_MAX = 32;
+const LIST_ITEMS_MAX = 32;
 const DETAILS_MAX = 16;
 /** Matches agent keys, tokens, and all other credentials that Berth issues. */
 const CREDENTIAL_PATTERN = /\bb[a-z]{2}_[A-Za-z0-9_-]{43,}/g;
@@ -64,40 +64,40 @@ export class Audit {
     const { action, outcome, applicationId, accountId } = event;
     await audit.insert({
       ...{ id: newId<AuditId>(at), at, action, outcome, details: boundedDetails(details) },
-      actor: { ...actor, ...(actor.name === undefined ? {} : { name: truncate(actor.name) }) },
+      actor: { ...actor, ...(actor.name === undefined ? {} : { name: sanitize(actor.name) }) },
       ...(applicationId ? { applicationId } : {}),
       ...(accountId ? { accountId } : {}),
       ...(via ? { via: boundedName(via) } : {}),
       ...(target ? { target: boundedName(target) } : {}),
-      ...(ip === undefined ? {} : { ip: truncate(ip) }),
-      ...(userAgent === undefined ? {} : { userAgent: truncate(userAgent) }),
-      ...(requestId === undefined ? {} : { requestId: truncate(requestId) }),
+      ...(ip === undefined ? {} : { ip: sanitize(ip) }),
+      ...(userAgent === undefined ? {} : { userAgent: sanitize(userAgent) }),
+      ...(requestId === undefined ? {} : { requestId: sanitize(requestId) }),
     });
     const namedEvent = applicationId && namedEventOf(event, at);
     if (namedEvent) await applicationEvents.append(applicationId, namedEvent);
   }
 }
 
-const boundedName = ({ kind, id }: NamedObject): NamedObject => ({ kind: truncate(kind), id: truncate(id) });
+const boundedName = ({ kind, id }: NamedObject): NamedObject => ({ kind: sanitize(kind), id: sanitize(id) });
 
 const boundedDetails = (details: Readonly<Record<string, Detail>>): Record<string, Json> =>
   Object.fromEntries(
     Object.entries(details)
       .slice(0, DETAILS_MAX)
-      .map(([name, value]) => [truncate(name), boundedDetail(value)]),
+      .map(([name, value]) => [sanitize(name), boundedDetail(value)]),
   );
 
 function boundedDetail(value: Detail): Json {
-  if (typeof value === 'string') return truncate(value);
+  if (typeof value === 'string') return sanitize(value);
   if (typeof value === 'number') return Number.isSafeInteger(value) ? value : String(value);
-  return typeof value === 'boolean' ? value : value.slice(0, LIST_MAX).map(truncate);
+  return typeof value === 'boolean' ? value : value.slice(0, LIST_ITEMS_MAX).map(sanitize);
 }
 
 /**
  * Replaces control characters and text that looks like a credential, and limits the length. Does not cut a surrogate
  * pair in half.
  */
-const truncate = (text: string): string =>
+const sanitize = (text: string): string =>
   text
     .toWellFormed()
     .replace(/\p{Cc}/gu, ' ')

@@ -24,7 +24,7 @@ export interface CredentialNoticesParts {
 export class CredentialNotices {
   readonly #parts: CredentialNoticesParts;
   /** For each key, the time at which a refusal was last recorded. The oldest time is first. */
-  readonly #recordedMs = new Map<KeyId, number>();
+  readonly #recordedAtMs = new Map<KeyId, number>();
 
   constructor(parts: CredentialNoticesParts) {
     this.#parts = parts;
@@ -57,13 +57,13 @@ export class CredentialNotices {
 
   #isDue(keyId: KeyId): boolean {
     const nowMs = this.#parts.clock.monotonicMs();
-    const lastMs = this.#recordedMs.get(keyId);
-    if (lastMs !== undefined && nowMs - lastMs < RECORD_INTERVAL_MS) return false;
-    this.#recordedMs.delete(keyId);
-    this.#recordedMs.set(keyId, nowMs);
-    for (const [oldestKeyId, atMs] of this.#recordedMs) {
-      if (this.#recordedMs.size <= REMEMBERED_KEYS_MAX && nowMs - atMs < RECORD_INTERVAL_MS) break;
-      this.#recordedMs.delete(oldestKeyId);
+    const lastRecordedMs = this.#recordedAtMs.get(keyId);
+    if (lastRecordedMs !== undefined && nowMs - lastRecordedMs < RECORD_INTERVAL_MS) return false;
+    this.#recordedAtMs.delete(keyId);
+    this.#recordedAtMs.set(keyId, nowMs);
+    for (const [oldestKeyId, atMs] of this.#recordedAtMs) {
+      if (this.#recordedAtMs.size <= REMEMBERED_KEYS_MAX && nowMs - atMs < RECORD_INTERVAL_MS) break;
+      this.#recordedAtMs.delete(oldestKeyId);
     }
     return true;
   }

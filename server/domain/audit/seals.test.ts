@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { AuditRow, SealRow } from '../../engines/store/rows/audit.ts';
-import { newSigningKey, sign, verified } from '../../engines/vault/signing.ts';
+import { newSigningKey, sign, verify } from '../../engines/vault/signing.ts';
 import { systemClock } from '../../kit/clock.ts';
 import { type ApplicationId, type AuditId, newId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';
@@ -16,7 +16,7 @@ const DAY_MS = 24 * 3600_000;
 const CHAIN = '01a1fa50-5319-7450-a6b3-c787ada50631';
 const folder = mkdtempSync(join(tmpdir(), 'berth-seals-'));
 after(() => rmSync(folder, { recursive: true }));
-let count = 0;
+let logCount = 0;
 
 /** Creates an audit log with one chain, stored in arrays, and its signing keys. The newest key is active. */
 async function createAuditLog() {
@@ -25,10 +25,10 @@ async function createAuditLog() {
   const time = { now: new Date('2026-01-01T00:00:00.000Z') };
   const clock = { ...systemClock, now: () => time.now };
   const signers = [await newSigningKey()];
-  const heads = new SealHeads(mkdtempSync(join(folder, `${count++}-`)));
+  const heads = new SealHeads(mkdtempSync(join(folder, `${logCount++}-`)));
   const keys = {
     sign: (typ: string, payload: Uint8Array) => sign(signers.at(-1) ?? assert.fail(), typ, payload),
-    verified: (jws: string, typ: string) => verified(jws, typ, new Map(signers.map(({ kid, jwk }) => [kid, jwk]))),
+    verify: (jws: string, typ: string) => verify(jws, typ, new Map(signers.map(({ kid, jwk }) => [kid, jwk]))),
   };
   const store = {
     audit: {
@@ -101,14 +101,14 @@ test('verifies the audit log if only entries older than 400 days were removed', 
   }
   // The seals are now 400, 300, 200 and 100 days old.
   log.time.now = new Date(log.time.now.getTime() + 101 * DAY_MS);
-  const [first] = log.seals.splice(0, 1);
+  const [firstSeal] = log.seals.splice(0, 1);
   const removedEntries = log.entries.splice(0, 4);
-  assert.ok(first);
+  assert.ok(firstSeal);
   assert.deepEqual(await log.verdict(), { chains: 1, seals: 3, entries: 4, unsealed: 0 });
-  const [anchor] = log.seals.splice(0, 1);
-  assert.ok(anchor);
+  const [secondSeal] = log.seals.splice(0, 1);
+  assert.ok(secondSeal);
   assert.equal(await log.verdict(), 'seal 1 missing', 'what comes first now is too young to do so');
-  log.seals.unshift(first, anchor);
+  log.seals.unshift(firstSeal, secondSeal);
   log.entries.unshift(...removedEntries);
   log.entries.splice(4, 1);
   assert.equal(await log.verdict(), 'entry 5 missing');
@@ -133,12 +133,12 @@ test('does not update the audit-heads file while a seal is missing', async () =>
 });
 
 test('creates the audit-heads file with mode 600, and ignores its invalid lines', async () => {
-  const own = mkdtempSync(join(folder, 'damaged-'));
-  const heads = new SealHeads(own);
+  const headsFolder = mkdtempSync(join(folder, 'damaged-'));
+  const heads = new SealHeads(headsFolder);
   const head = { number: 7, digest: `sha256:${'a'.repeat(64)}` };
   await heads.advance(new Map([[CHAIN, head]]));
   await heads.advance(new Map([['nonsense', head]]));
   assert.deepEqual(await heads.read(), new Map([[CHAIN, head]]));
-  assert.equal(statSync(join(own, 'audit-heads')).mode & 0o777, 0o600);
-  assert.ok(readFileSync(join(own, 'audit-heads'), 'utf8').endsWith('\n'));
+  assert.equal(statSync(join(headsFolder, 'audit-heads')).mode & 0o777, 0o600);
+  assert.ok(readFileSync(join(headsFolder, 'audit-heads'), 'utf8').endsWith('\n'));
 });

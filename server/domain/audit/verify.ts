@@ -37,7 +37,7 @@ export interface AuditVerdict {
 
 export interface VerifyParts {
   readonly store: { readonly audit: Pick<Store['audit'], 'chains' | 'entriesAfter' | 'sealsAfter'> };
-  readonly keys: Pick<SigningKeys, 'verified'>;
+  readonly keys: Pick<SigningKeys, 'verify'>;
   readonly heads: Pick<SealHeads, 'read'>;
   readonly clock: Clock;
 }
@@ -109,7 +109,7 @@ class ChainCheck {
 
   /** Whether the signature is valid and the row agrees with the signed content. */
   async #isGenuine(seal: SealRow, isOld: boolean): Promise<boolean> {
-    const signedPayload = await this.#parts.keys.verified(seal.jws, SEAL_TYPE);
+    const signedPayload = await this.#parts.keys.verify(seal.jws, SEAL_TYPE);
     const content = signedPayload && contentOf(signedPayload);
     if (!content) return false;
     const priorSeal = this.#previousSeal;
@@ -136,10 +136,10 @@ class ChainCheck {
     const expectedNumber = (this.#previousSeal?.lastNumber ?? (isOld ? seal.firstNumber - 1 : 0)) + 1;
     if (seal.firstNumber !== expectedNumber) return this.#report('entry', expectedNumber, 'missing');
     const rows = await this.#parts.store.audit.entriesAfter(this.#chain, seal.firstNumber - 1, seal.rowDigests.length);
-    const byNumber = new Map(rows.map(row => [row.number, row]));
+    const rowByNumber = new Map(rows.map(row => [row.number, row]));
     for (const [index, digest] of digestsOf(seal).entries()) {
       const number = seal.firstNumber + index;
-      const row = byNumber.get(number);
+      const row = rowByNumber.get(number);
       if (!row && !isOld) return this.#report('entry', number, 'missing');
       if (row && entryDigest(row) !== digest) return this.#report('entry', number, 'changed');
       if (row) this.entryCount += 1;

@@ -29,15 +29,15 @@ export function readCertificates(file: Buffer): readonly ParsedCertificate[] {
       'Treat that key as disclosed, and upload the certificate without it.',
     );
   const blocks = blocksOf(text);
-  const derCertificate = blocks.length === 0 ? parse(file) : undefined;
-  if (derCertificate) return [describe(derCertificate)];
+  const derCertificate = blocks.length === 0 ? parseCertificate(file) : undefined;
+  if (derCertificate) return [parsedCertificateOf(derCertificate)];
   if (blocks.length === 0) throw invalidFile('it contains no certificate', EXPECTED_FORMAT);
-  const byFingerprint = new Map<string, ParsedCertificate>();
+  const certificateByFingerprint = new Map<string, ParsedCertificate>();
   for (const [index, { label, body }] of blocks.entries()) {
     const certificate = readBlock(label, body, index + 1);
-    byFingerprint.set(certificate.fingerprint, certificate);
+    certificateByFingerprint.set(certificate.fingerprint, certificate);
   }
-  return [...byFingerprint.values()];
+  return [...certificateByFingerprint.values()];
 }
 
 interface Block {
@@ -79,13 +79,13 @@ function readBlock(label: string, body: string, number: number): ParsedCertifica
       `block ${number} has the type ${label}`,
       'Remove the block: only CERTIFICATE blocks are allowed.',
     );
-  const certificate = parse(Buffer.from(body, 'base64'));
+  const certificate = parseCertificate(Buffer.from(body, 'base64'));
   if (!certificate)
     throw invalidFile(`block ${number} is not a valid certificate`, 'Export it again, or remove that block.');
-  return describe(certificate);
+  return parsedCertificateOf(certificate);
 }
 
-const describe = (certificate: X509Certificate): ParsedCertificate => ({
+const parsedCertificateOf = (certificate: X509Certificate): ParsedCertificate => ({
   der: certificate.raw,
   subject: toOneLine(certificate.subject),
   fingerprint: `sha256:${certificate.fingerprint256.replaceAll(':', '').toLowerCase()}`,
@@ -95,7 +95,7 @@ const describe = (certificate: X509Certificate): ParsedCertificate => ({
 });
 
 /** Returns undefined if the bytes are not a certificate, or if its dates cannot be parsed. */
-function parse(der: Buffer): X509Certificate | undefined {
+function parseCertificate(der: Buffer): X509Certificate | undefined {
   try {
     const certificate = new X509Certificate(der);
     const dates = [certificate.validFromDate, certificate.validToDate];

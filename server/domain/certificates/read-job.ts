@@ -9,12 +9,12 @@ export type ReadCertificatesOutput =
   /** The file cannot be used. The value is the error message. */
   | { readonly refused: string };
 
-const LIMIT_MS = 10_000;
+const READ_TIMEOUT_MS = 10_000;
 
 export const READ_CERTIFICATES: Job<Uint8Array, ReadCertificatesOutput> = {
   name: 'read certificates',
   module: import.meta.url,
-  limitMs: LIMIT_MS,
+  limitMs: READ_TIMEOUT_MS,
 };
 
 export function work({ buffer, byteOffset, byteLength }: Uint8Array): ReadCertificatesOutput {

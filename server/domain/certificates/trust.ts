@@ -1,7 +1,7 @@
 // Makes one session trust the certificate authorities that its create request names. Other sessions are not affected.
 // Chromium reads the authorities from a managed policy at startup. Verification is otherwise unchanged: wrong names,
 // wrong dates and unknown issuers still fail.
-import { TRUSTED_BYTES_MAX } from '../../../contract/certificates.ts';
+import { TRUSTED_CERTIFICATE_BYTES_MAX } from '../../../contract/certificates.ts';
 import type { CertificateRows } from '../../engines/store/rows/certificates.ts';
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { ApplicationId, CertificateId } from '../../kit/ids.ts';
@@ -53,11 +53,11 @@ async function resolveTrusted(
 }
 
 function assertSize(bytes: number): void {
-  if (bytes > TRUSTED_BYTES_MAX)
+  if (bytes > TRUSTED_CERTIFICATE_BYTES_MAX)
     throw invalidRequest([
       {
         path: CA_CERTIFICATES_FIELD,
-        message: `names certificates with a total size of ${bytes} bytes; expected at most ${TRUSTED_BYTES_MAX}`,
+        message: `names certificates with a total size of ${bytes} bytes; expected at most ${TRUSTED_CERTIFICATE_BYTES_MAX}`,
       },
     ]);
 }

@@ -1,7 +1,7 @@
 // The documents in which the service describes itself to clients. Both documents are made from the same values.
 import { isIP } from 'node:net';
 import type { AuthorizationServer, ServiceConfig } from '../../../contract/config.ts';
-import { DEVICE_CODE_SECONDS, DEVICE_GRANT_TYPE, POLL_INTERVAL_SECONDS } from '../../../contract/device.ts';
+import { DEVICE_CODE_LIFETIME_SECONDS, DEVICE_GRANT_TYPE, POLL_INTERVAL_SECONDS } from '../../../contract/device.ts';
 import { operation } from '../../../contract/operations.ts';
 import { TOKEN_SCOPES } from '../../../contract/tokens.ts';
 
@@ -45,7 +45,7 @@ export function serviceDocuments({ publicUrl, version, regions, signIn }: Servic
         tokenUrl,
         verificationUri: urlOf('/device'),
         interval: POLL_INTERVAL_SECONDS,
-        expiresIn: DEVICE_CODE_SECONDS,
+        expiresIn: DEVICE_CODE_LIFETIME_SECONDS,
       },
       regions: [...regions],
     }),

@@ -3,7 +3,7 @@ import type { Issue } from '../../../contract/common.ts';
 import type { HttpBinding } from '../../../contract/configured-operations.ts';
 import { headerNameProblem, headerValueProblem } from './http-headers.ts';
 import { isPointer, referenceTokensOf } from './json-pointer.ts';
-import { IDEMPOTENCY_KEY, SIGNATURE_HEADERS } from './message-signature.ts';
+import { IDEMPOTENCY_KEY_HEADER, SIGNATURE_HEADERS } from './message-signature.ts';
 import { readTemplate } from './url-template.ts';
 
 /**
@@ -65,7 +65,7 @@ function headerIssues({ headers = {}, fixedHeaders = {}, auth, idempotencyHeader
   const isSetByService = (path: string, name: string): boolean =>
     sign === true &&
     SIGNATURE_HEADERS.has(name.toLowerCase()) &&
-    !(path === 'binding.idempotencyHeader' && name.toLowerCase() === IDEMPOTENCY_KEY);
+    !(path === 'binding.idempotencyHeader' && name.toLowerCase() === IDEMPOTENCY_KEY_HEADER);
   const seenNames = new Set<string>();
   const issues = namedHeaders.flatMap(([path, name]) => {
     const isRepeated = seenNames.has(name.toLowerCase());

@@ -74,17 +74,17 @@ export interface BoundSteps {
  */
 export function bindSteps({ url, steps }: BrowserBinding, input: JsonObject): BoundSteps {
   return {
-    ...(url === undefined ? {} : { url: addressOf(url, input) }),
+    ...(url === undefined ? {} : { url: expandedUrlOf(url, input) }),
     steps: steps.map(({ url: urlTemplate, value, values, ...step }) => ({
       ...step,
-      ...(urlTemplate === undefined ? {} : { url: addressOf(urlTemplate, input) }),
+      ...(urlTemplate === undefined ? {} : { url: expandedUrlOf(urlTemplate, input) }),
       ...(value === undefined ? {} : { value: textOf(value, input) }),
       ...(values === undefined ? {} : { values: optionsOf(values, input) }),
     })),
   };
 }
 
-function addressOf(template: string, input: JsonObject): string {
+function expandedUrlOf(template: string, input: JsonObject): string {
   const expansion = expand(template, name => toPlainText(memberOf(input, name)), []);
   if ('url' in expansion) return expansion.url;
   const { variable, problem } = expansion;

@@ -83,7 +83,7 @@ function builtInCallable(
   return { ...definition, ...fixedFields, digest: digestOf(definition) };
 }
 
-export const builtInNamed = (id: string): ManagedCallable | undefined => BUILT_IN_OPERATIONS.find(one => one.id === id);
+export const findBuiltIn = (id: string): ManagedCallable | undefined => BUILT_IN_OPERATIONS.find(one => one.id === id);
 
 const ID_PATTERN = new RegExp(OPERATION_ID_OPTIONS.pattern);
 
@@ -113,14 +113,14 @@ export class Catalogue {
   async findById(application: ApplicationId, id: string): Promise<CallableOperation | undefined> {
     if (!isOperationId(id)) return undefined;
     const [row] = await this.#rows.listPublished(application, id);
-    const operation = builtInNamed(id);
+    const operation = findBuiltIn(id);
     if (operation) return withOverlay(operation, row?.content.definition)[0];
     return row && ownCallable(id, { ...row.content, revision: row.publishedRevision ?? row.revision });
   }
 
   /** Returns the revision that an accepted invocation names, even if the operation has changed since. */
   async findRevision(application: ApplicationId, id: string, revision: number): Promise<CallableOperation | undefined> {
-    const operation = builtInNamed(id);
+    const operation = findBuiltIn(id);
     if (operation) return operation.revision === revision ? operation : undefined;
     const row = await this.#rows.revision(application, id, revision);
     return row && ownCallable(id, row);

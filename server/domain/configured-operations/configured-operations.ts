@@ -10,7 +10,7 @@ import {
   OPERATIONS_PER_APPLICATION_MAX,
   type OperationApproval,
   RESERVED_WORDS,
-  REVISIONS_KEPT,
+  REVISIONS_KEPT_MAX,
 } from '../../../contract/configured-operations.ts';
 import { hasRight, REQUIRED_ROLE, type Role } from '../../../contract/roles.ts';
 import type { SchemaIssue } from '../../engines/schemas/validate-job.ts';
@@ -45,8 +45,8 @@ import type { CallCredentials } from '../stored-credentials/call-credentials.ts'
 import { credentialsIn, type TypedCredentials } from '../stored-credentials/typed-credentials.ts';
 import {
   BUILT_IN_OPERATIONS,
-  builtInNamed,
   definitionIn,
+  findBuiltIn,
   isOperationId,
   type ManagedCallable,
   overlayIn,
@@ -69,8 +69,8 @@ export interface ConfiguredOperationsParts {
   readonly store: Pick<Store, 'configuredOperations' | 'atomically'>;
   readonly applications: Pick<Applications, 'require'>;
   readonly audit: Pick<Audit, 'record'>;
-  readonly credentials: Pick<CallCredentials, 'problem'>;
-  readonly typedCredentials: Pick<TypedCredentials, 'problem'>;
+  readonly credentials: Pick<CallCredentials, 'findProblem'>;
+  readonly typedCredentials: Pick<TypedCredentials, 'findProblem'>;
   readonly outbound: Pick<Outbound, 'check'>;
   /** Compiles schemas within a time limit. Returns the problem, or undefined if the schemas can be used. */
   readonly compile: (
@@ -152,7 +152,7 @@ export class ConfiguredOperations {
     const { id, role } = await this.#parts.applications.require(caller, appId, 'operations');
     if (!isOperationId(operationId))
       throw invalidRequest([{ path: 'id', message: 'is not a valid id; expected an id such as orders.cancel' }]);
-    const builtInOperation = builtInNamed(operationId);
+    const builtInOperation = findBuiltIn(operationId);
     if (builtInOperation)
       return {
         operation: await this.#configureBuiltIn(caller, id, role, builtInOperation, ifMatch, request),
@@ -285,7 +285,7 @@ export class ConfiguredOperations {
     publish: boolean,
   ): Promise<void> {
     const { store, clock } = this.#parts;
-    const options = { publish, kept: REVISIONS_KEPT, now: clock.now() };
+    const options = { publish, kept: REVISIONS_KEPT_MAX, now: clock.now() };
     await store.atomically(async trx => {
       const changedRow = await trx.configuredOperations.change(
         row.applicationId,
@@ -326,13 +326,13 @@ export class ConfiguredOperations {
     const { credentials, typedCredentials: browserCredentials, outbound } = this.#parts;
     if (isBrowserBinding(binding)) {
       // The hosts are not checked here, because the rules of the session are applied to each request of its browser.
-      const problem = await browserCredentials.problem(id, credentialsIn(binding.steps));
+      const problem = await browserCredentials.findProblem(id, credentialsIn(binding.steps));
       if (problem !== undefined) throw invalidRequest([{ path: 'binding.steps', message: problem }]);
       return;
     }
     const template = readTemplate(binding.url);
     if (typeof template === 'string') throw invalidRequest([{ path: 'binding.url', message: template }]);
-    const problem = binding.auth && (await credentials.problem(id, binding.auth, template.host));
+    const problem = binding.auth && (await credentials.findProblem(id, binding.auth, template.host));
     if (problem !== undefined) throw invalidRequest([{ path: 'binding.auth.credentialId', message: problem }]);
     const refusal = await outbound.check(`${template.isEncrypted ? 'https' : 'http'}://${template.host}/`);
     if (refusal?.phase === 'refused')
@@ -341,7 +341,7 @@ export class ConfiguredOperations {
 
   async #requireOwn(id: ApplicationId, operationId: string): Promise<OperationWithContent> {
     if (!isOperationId(operationId)) throw notFound('Operation', operationId);
-    if (builtInNamed(operationId)) throw reservedId(operationId);
+    if (findBuiltIn(operationId)) throw reservedId(operationId);
     const row = await this.#parts.store.configuredOperations.get(id, operationId);
     if (!row || row.kind === 'managed') throw notFound('Operation', operationId);
     return row;
@@ -349,7 +349,7 @@ export class ConfiguredOperations {
 
   async #view(id: ApplicationId, operationId: string, revision?: number): Promise<ConfiguredOperation> {
     if (!isOperationId(operationId)) throw notFound('Operation', operationId);
-    const builtInOperation = builtInNamed(operationId);
+    const builtInOperation = findBuiltIn(operationId);
     const isWithoutOverlay = builtInOperation && revision === BUILT_IN_REVISION;
     const row = isWithoutOverlay
       ? undefined

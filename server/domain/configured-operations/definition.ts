@@ -149,10 +149,10 @@ function bindingIssuesOf(
 const propertiesOf = ({ properties }: JsonObject): ReadonlySet<string> | undefined =>
   isObject(properties) ? new Set(Object.keys(properties)) : undefined;
 
-const PLACEHOLDER = /\{\{input((?:\.[A-Za-z0-9_-]{1,64}){1,8})\}\}/g;
+const PLACEHOLDER_PATTERN = /\{\{input((?:\.[A-Za-z0-9_-]{1,64}){1,8})\}\}/g;
 
 const displayIssues = ({ summary, fields = [] }: NonNullable<ConfigureOperation['display']>): Issue[] => [
-  ...(/[{}]/.test(summary.replace(PLACEHOLDER, ''))
+  ...(/[{}]/.test(summary.replace(PLACEHOLDER_PATTERN, ''))
     ? [
         {
           path: 'display.summary',

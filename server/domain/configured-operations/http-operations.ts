@@ -14,14 +14,14 @@ import type { CallCredential, CallCredentials } from '../stored-credentials/call
 import type { HttpCallable } from './callable.ts';
 import { outcomeOfFailure, outcomeOfInvalidOutput, outcomeOfStatus, outcomeOfUnreadable } from './http-outcome.ts';
 import { type PlainRequest, requestOf } from './http-request.ts';
-import { IDEMPOTENCY_KEY, type MessageSigner, signatureHeaders } from './message-signature.ts';
+import { IDEMPOTENCY_KEY_HEADER, type MessageSigner, signatureHeaders } from './message-signature.ts';
 import type { Outbound, OutboundResponse } from './outbound.ts';
 import { inputRetention, outputRetention } from './retention.ts';
 import { readTemplate } from './url-template.ts';
 
 export interface HttpOperationsParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly outbound: Pick<Outbound, 'send'>;
-  readonly credentials: Pick<CallCredentials, 'forCall' | 'count' | 'problem'>;
+  readonly credentials: Pick<CallCredentials, 'openForCall' | 'countUse' | 'findProblem'>;
   readonly readResponse: (input: ResponseInput, jobOwner: string) => Promise<ResponseOutput>;
   /** Returns a signer for the signing key that is currently active. */
   readonly signer: () => Promise<MessageSigner>;
@@ -36,7 +36,7 @@ const NO_CREDENTIAL: CallCredential = { headers: {}, secrets: [] };
 
 export class HttpOperations {
   readonly #parts: HttpOperationsParts;
-  readonly #runningCalls = new Map<ApplicationId, number>();
+  readonly #runningCallCounts = new Map<ApplicationId, number>();
 
   constructor(parts: HttpOperationsParts) {
     this.#parts = parts;
@@ -52,7 +52,7 @@ export class HttpOperations {
     const { auth, url } = definition.binding;
     const template = readTemplate(url);
     if (!auth || typeof template === 'string') return true;
-    return (await this.#parts.credentials.problem(application, auth, template.host)) === undefined;
+    return (await this.#parts.credentials.findProblem(application, auth, template.host)) === undefined;
   }
 
   /**
@@ -66,11 +66,11 @@ export class HttpOperations {
     const request = requestOf(binding, input);
     const template = readTemplate(binding.url);
     if (typeof template === 'string') throw new Error(`the stored URL of operation ${id} ${template}`);
-    const release = this.#countCall(applicationId);
+    const releaseCall = this.#countCall(applicationId);
     try {
       const { auth } = binding;
       const credential = auth
-        ? await this.#parts.credentials.forCall(applicationId, auth, template.host)
+        ? await this.#parts.credentials.openForCall(applicationId, auth, template.host)
         : NO_CREDENTIAL;
       // The signing key is read before the dispatch, so that the call is refused if the key cannot be read.
       const signer = binding.sign ? await this.#parts.signer() : undefined;
@@ -79,9 +79,9 @@ export class HttpOperations {
         const outcome = await this.#send(definition, dispatchedRow, { ...request, signer }, credential, signal);
         return { ...outcome, upstream: { host: template.host, ...outcome.upstream } };
       };
-      return { run, release: async () => release(), ...inputRetention(definition.retention) };
+      return { run, release: async () => releaseCall(), ...inputRetention(definition.retention) };
     } catch (error) {
-      release();
+      releaseCall();
       throw error;
     }
   }
@@ -96,27 +96,27 @@ export class HttpOperations {
     const { idempotencyHeader, maxResponseBytes = RESPONSE_BYTES_DEFAULT, successStatus } = binding;
     const { outbound, clock } = this.#parts;
     const idempotencyHeaders = idempotencyHeader === undefined ? {} : { [idempotencyHeader]: row.id };
-    const isKeySigned = signer && idempotencyHeader?.toLowerCase() === IDEMPOTENCY_KEY;
+    const isKeySigned = signer && idempotencyHeader?.toLowerCase() === IDEMPOTENCY_KEY_HEADER;
     const signedHeaders = signer ? signatureHeaders({ ...request, invocationId: row.id }, clock.now(), signer) : {};
     const allHeaders = { ...request.headers, ...headers, ...(isKeySigned ? {} : idempotencyHeaders), ...signedHeaders };
-    const result = await outbound.send(
+    const sendResult = await outbound.send(
       { ...request, headers: allHeaders, deadlineMs: timeoutMs, maxResponseBytes },
       signal,
     );
-    if (result.kind === 'failed') {
+    if (sendResult.kind === 'failed') {
       signal.throwIfAborted();
       return {
-        ...outcomeOfFailure(effect, result),
-        ...(result.status === undefined ? {} : { upstream: { status: result.status } }),
+        ...outcomeOfFailure(effect, sendResult),
+        ...(sendResult.status === undefined ? {} : { upstream: { status: sendResult.status } }),
       };
     }
-    const { status } = result;
+    const { status } = sendResult;
     const upstream = { status };
     const isSuccess = successStatus ? successStatus.includes(status) : status >= 200 && status < 300;
     const isHead = request.method === 'HEAD';
     const parsedResponse = await this.#read(
-      result,
-      isHead ? Buffer.alloc(0) : result.body,
+      sendResult,
+      isHead ? Buffer.alloc(0) : sendResult.body,
       secrets,
       isSuccess ? outputSchema : undefined,
       row,
@@ -141,18 +141,18 @@ export class HttpOperations {
     schema: JsonObject | undefined,
     { applicationId, id }: InvocationRow,
   ): Promise<ResponseOutput> {
-    const input = { body, contentType: headers.get('content-type') ?? '', secrets };
+    const responseInput = { body, contentType: headers.get('content-type') ?? '', secrets };
     const { readResponse, log } = this.#parts;
     const logFailure = (error: unknown): void =>
       log.warn('invocation.answer_not_read', { invocationId: id, reason: reason(error) });
     if (schema)
       try {
-        return await readResponse({ ...input, schema }, applicationId);
+        return await readResponse({ ...responseInput, schema }, applicationId);
       } catch (error) {
         logFailure(error);
       }
     try {
-      const parsedResponse = await readResponse(input, applicationId);
+      const parsedResponse = await readResponse(responseInput, applicationId);
       return 'why' in parsedResponse || !schema ? parsedResponse : { ...parsedResponse, isValid: false };
     } catch (error) {
       logFailure(error);
@@ -160,9 +160,9 @@ export class HttpOperations {
     }
   }
 
-  async #countUse(use: Parameters<CallCredentials['count']>[0]): Promise<void> {
+  async #countUse(use: Parameters<CallCredentials['countUse']>[0]): Promise<void> {
     await this.#parts.credentials
-      .count(use)
+      .countUse(use)
       .catch(error =>
         this.#parts.log.warn('credential.use_not_counted', { credentialId: use.credentialId, reason: reason(error) }),
       );
@@ -173,16 +173,16 @@ export class HttpOperations {
    * that function has no effect.
    */
   #countCall(application: ApplicationId): () => void {
-    const runningCount = this.#runningCalls.get(application) ?? 0;
+    const runningCount = this.#runningCallCounts.get(application) ?? 0;
     if (runningCount >= CONCURRENT_CALLS_MAX) throw tooManyCalls();
-    this.#runningCalls.set(application, runningCount + 1);
+    this.#runningCallCounts.set(application, runningCount + 1);
     let isCounted = true;
     return () => {
       if (!isCounted) return;
       isCounted = false;
-      const remaining = (this.#runningCalls.get(application) ?? 1) - 1;
-      if (remaining > 0) this.#runningCalls.set(application, remaining);
-      else this.#runningCalls.delete(application);
+      const remainingCount = (this.#runningCallCounts.get(application) ?? 1) - 1;
+      if (remainingCount > 0) this.#runningCallCounts.set(application, remainingCount);
+      else this.#runningCallCounts.delete(application);
     };
   }
 }

@@ -38,16 +38,16 @@ export function requestOf(binding: HttpBinding, input: JsonObject): PlainRequest
     const problem = headerValueProblem(value);
     if (problem !== undefined) throw invalidRequest([{ path: inputPath(headers[name] ?? ''), message: problem }]);
   }
-  const content = body && valueAt(input, body.from);
+  const bodyValue = body && valueAt(input, body.from);
   return {
     ...{ method, url: expansion.url },
     headers: {
       ...omitHeaders(DEFAULT_HEADERS, [...Object.keys(fixedHeaders), ...inputHeaders.map(([name]) => name)]),
-      ...(content === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(bodyValue === undefined ? {} : { 'content-type': 'application/json' }),
       ...fixedHeaders,
       ...Object.fromEntries(inputHeaders),
     },
-    ...(content === undefined ? {} : { body: Buffer.from(JSON.stringify(content)) }),
+    ...(bodyValue === undefined ? {} : { body: Buffer.from(JSON.stringify(bodyValue)) }),
   };
 }
 

@@ -13,7 +13,7 @@ test('signs the fixed list of components, with the tag berth-operation', () => {
   const digest = createHash('sha256').update('{"a":1}').digest('base64');
   const parameters =
     '("@method" "@target-uri" "content-digest" "date" "idempotency-key" "berth-invocation-id");created=1795514400;keyid="kid-1";alg="ed25519";tag="berth-operation"';
-  const base = [
+  const signatureBase = [
     '"@method": POST',
     '"@target-uri": https://api.example/orders/a%20b?x=1',
     `"content-digest": sha-256=:${digest}:`,
@@ -24,7 +24,7 @@ test('signs the fixed list of components, with the tag berth-operation', () => {
   ].join('\n');
   assert.equal(headers['signature-input'], `berth=${parameters}`);
   const [, signature = ''] = /^berth=:(.+):$/.exec(headers.signature ?? '') ?? [];
-  assert.ok(verify(null, Buffer.from(base), publicKey, Buffer.from(signature, 'base64')));
+  assert.ok(verify(null, Buffer.from(signatureBase), publicKey, Buffer.from(signature, 'base64')));
 });
 
 test('uses the digest of an empty body if there is no body', () => {

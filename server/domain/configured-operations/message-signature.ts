@@ -19,7 +19,7 @@ const SIGNATURE_LABEL = 'berth';
 export const SIGNATURE_HEADERS: ReadonlySet<string> = new Set([
   ...['content-digest', 'date', 'idempotency-key', 'berth-invocation-id', 'signature', 'signature-input'],
 ]);
-export const IDEMPOTENCY_KEY = 'idempotency-key';
+export const IDEMPOTENCY_KEY_HEADER = 'idempotency-key';
 
 /** Signs with Ed25519. `kid` is the id of the key in the published key set. */
 export interface MessageSigner {
@@ -44,11 +44,11 @@ export function signatureHeaders(message: SignedMessage, at: Date, signer: Messa
     'idempotency-key': invocationId,
     'berth-invocation-id': invocationId,
   };
-  const values = { ...addedHeaders, '@method': method, '@target-uri': targetUri(url) };
+  const componentValues = { ...addedHeaders, '@method': method, '@target-uri': targetUri(url) };
   const createdSeconds = Math.floor(at.getTime() / 1000);
   const parameters = `(${SIGNED_COMPONENTS.map(name => `"${name}"`).join(' ')});created=${createdSeconds};keyid="${signer.kid}";alg="ed25519";tag="${SIGNATURE_TAG}"`;
   const signatureBase = [
-    ...SIGNED_COMPONENTS.map(name => `"${name}": ${values[name]}`),
+    ...SIGNED_COMPONENTS.map(name => `"${name}": ${componentValues[name]}`),
     `"@signature-params": ${parameters}`,
   ].join('\n');
   return {

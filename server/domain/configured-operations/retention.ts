@@ -9,7 +9,7 @@ type Retention = OperationDefinition['retention'];
  * How long the output of a call can be read after the call has ended, if the operation keeps only the digest of the
  * output.
  */
-const UNRETAINED_OUTPUT_MS = 600_000;
+const UNRETAINED_OUTPUT_LIFETIME_MS = 600_000;
 const DAY_MS = 24 * 3_600_000;
 
 const retentionMs = ({ days = RETENTION_DAYS_DEFAULT }: Retention): number => days * DAY_MS;
@@ -18,6 +18,6 @@ export const inputRetention = (retention: Retention): Pick<PreparedCall, 'inputK
   retention.input === 'full' ? { inputKeptMs: retentionMs(retention) } : {};
 
 export const outputRetention = (retention: Retention): { readonly keptMs: number; readonly isNotKept: boolean } => ({
-  keptMs: retention.output === 'full' ? retentionMs(retention) : UNRETAINED_OUTPUT_MS,
+  keptMs: retention.output === 'full' ? retentionMs(retention) : UNRETAINED_OUTPUT_LIFETIME_MS,
   isNotKept: retention.output === 'none',
 });

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { expand, readTemplate } from './url-template.ts';
 
 test('reads the host and the variables of a template', () => {
-  const read = readTemplate('https://Bücher.example/x'.replace('ü', 'u'));
-  assert.deepEqual(Object(read).host, 'bucher.example');
+  const plainTemplate = readTemplate('https://Bücher.example/x'.replace('ü', 'u'));
+  assert.deepEqual(Object(plainTemplate).host, 'bucher.example');
   const template = readTemplate('https://api.shop.example:8443/orders/{orderId}?q={text}');
   assert.deepEqual(template, {
     ...{ host: 'api.shop.example:8443', isEncrypted: true },

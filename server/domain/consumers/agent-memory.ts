@@ -20,7 +20,7 @@ type Access = 'read' | 'write';
 
 export interface AgentMemoryParts {
   readonly store: Pick<Store, 'consumers' | 'consumerMemory'>;
-  readonly memory: Pick<Memory, 'write' | 'itemOf'>;
+  readonly memory: Pick<Memory, 'write' | 'openItem'>;
   readonly clock: Clock;
   readonly publicUrl: string;
 }
@@ -44,21 +44,21 @@ export class AgentMemory {
     throw invalidRequest([{ path: 'input.value', message }]);
   }
 
-  async consumerOf(application: ApplicationId, { providerId, subject }: EndUser): Promise<ConsumerId | undefined> {
+  async findConsumerId(application: ApplicationId, { providerId, subject }: EndUser): Promise<ConsumerId | undefined> {
     return (await this.#parts.store.consumers.bySubject(application, providerId, subject))?.id;
   }
 
   /** Throws if the consumer does not exist, or has not given consent. */
   async prepare(caller: AgentCaller, id: MemoryOperationId, callInput: JsonObject): Promise<PreparedCall> {
     const input = callInput as unknown as MemoryInput; // Validated against the schema of the operation.
-    const consumer = await this.consumerOf(caller.applicationId, input.endUser);
-    if (!consumer) throw invalidRequest([{ path: 'input.endUser', message: 'does not exist in this application' }]);
+    const consumerId = await this.findConsumerId(caller.applicationId, input.endUser);
+    if (!consumerId) throw invalidRequest([{ path: 'input.endUser', message: 'does not exist in this application' }]);
     const { store, clock } = this.#parts;
     const access = ACCESS_BY_OPERATION[id];
-    if (!(await store.consumerMemory.isConsented(consumer, input.key, caller.keyId, access, clock.now())))
+    if (!(await store.consumerMemory.isConsented(consumerId, input.key, caller.keyId, access, clock.now())))
       throw this.#notAllowed(caller, input.key, access);
     const run = (): Promise<Outcome> =>
-      id === 'memory.get' ? this.#get(caller, consumer, input.key) : this.#put(caller, consumer, input);
+      id === 'memory.get' ? this.#get(caller, consumerId, input.key) : this.#put(caller, consumerId, input);
     return { run, release: async () => {} };
   }
 
@@ -68,7 +68,7 @@ export class AgentMemory {
     if (row === 'denied') return failedOutcome(this.#notAllowed(caller, key, 'read'));
     // The output is not kept with the invocation, so the value is stored only in the memory of the consumer. If the
     // item is deleted there, the value is removed completely.
-    const item = row && (await memory.itemOf(row));
+    const item = row && (await memory.openItem(row));
     // The sealed value is JSON.
     const output: JsonObject = item ? { item: { ...item, value: item.value as Json } } : {};
     return { state: 'succeeded', output, isNotKept: true };

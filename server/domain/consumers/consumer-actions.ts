@@ -16,7 +16,7 @@ import type { Decisions, Sender } from '../actions/decisions.ts';
 import { byConsumer } from '../audit/by-caller.ts';
 import { notFound } from '../faults.ts';
 import type { ConsumerCaller } from '../identity/caller.ts';
-import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
+import { type Cursors, type ListName, listPageOf } from '../identity/cursors.ts';
 import { assertSteppedUp } from '../identity/step-up.ts';
 
 export interface ConsumerActionsParts {
@@ -47,7 +47,7 @@ export class ConsumerActions {
       limit: limit + 1,
     });
     const rows = foundActions.map(action => ({ id: action.jobId, action }));
-    return pageOf(
+    return listPageOf(
       rows,
       limit,
       ({ action }) => action,

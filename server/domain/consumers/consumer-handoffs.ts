@@ -5,7 +5,7 @@ import type {
   ConsumerHandoffPage,
   ListConsumerHandoffs,
 } from '../../../contract/consumer-handoffs.ts';
-import { type ClaimedHandoff, INSTRUCTIONS_SHOWN_MAX } from '../../../contract/handoffs.ts';
+import { type ClaimedHandoff, INSTRUCTIONS_SHOWN_CHARACTERS_MAX } from '../../../contract/handoffs.ts';
 import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';
 import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
@@ -15,7 +15,7 @@ import { byConsumer } from '../audit/by-caller.ts';
 import { notFound } from '../faults.ts';
 import type { Handoffs } from '../handoffs/handoffs.ts';
 import type { ConsumerCaller } from '../identity/caller.ts';
-import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
+import { type Cursors, type ListName, listPageOf } from '../identity/cursors.ts';
 import { assertSteppedUp } from '../identity/step-up.ts';
 
 export interface ConsumerHandoffsParts {
@@ -42,7 +42,7 @@ export class ConsumerHandoffs {
     const name: ListName = { list: `consumer_handoffs ${status ?? ''}`, owner: consumerId };
     const beforeOption = cursor === undefined ? {} : { before: cursors.read<HandoffId>(name, cursor) };
     const listOptions = { ...beforeOption, ...(status === undefined ? {} : { status }), limit: limit + 1 };
-    const { data, ...pagination } = pageOf(
+    const { data, ...pagination } = listPageOf(
       await store.handoffs.ofConsumer(consumerId, listOptions),
       limit,
       row => row,
@@ -73,8 +73,8 @@ export class ConsumerHandoffs {
   async #view(row: HandoffRow, page: PageOrigin): Promise<ConsumerHandoff> {
     const { id, status, reason, record, allowedOrigins, leaseExpiresAt, endedAt } = row;
     return {
-      ...{ id, status, reason, record, instructions: boundedText(row.instructions, INSTRUCTIONS_SHOWN_MAX) },
-      agent: { name: await this.#agentOf(row) },
+      ...{ id, status, reason, record, instructions: boundedText(row.instructions, INSTRUCTIONS_SHOWN_CHARACTERS_MAX) },
+      agent: { name: await this.#readAgentName(row) },
       ...(allowedOrigins ? { allowedOrigins: [...allowedOrigins] } : {}),
       ...page,
       ...{ createdAt: row.createdAt.toISOString(), expiresAt: row.expiresAt.toISOString() },
@@ -87,7 +87,7 @@ export class ConsumerHandoffs {
    * Returns the name of the agent key that requested the hand-off. If no agent key requested it, returns the name of
    * the key that created the session.
    */
-  async #agentOf({ applicationId, requesterKind, requesterId, keyId }: HandoffRow): Promise<string> {
+  async #readAgentName({ applicationId, requesterKind, requesterId, keyId }: HandoffRow): Promise<string> {
     // For an agent key, `requesterId` is the id of the key.
     const id = requesterKind === 'agent_key' ? (requesterId as KeyId | undefined) : keyId;
     const key = id && (await this.#parts.store.keys.get(applicationId, id));

@@ -48,7 +48,7 @@ export class ConsumerLinker {
   async link(caller: ConsumerCaller, accessToken: string): Promise<ConsumerProfile> {
     const { store, sessions, profiles, sealedMemory, audit } = this.#parts;
     const { applicationId, consumerId } = caller;
-    const otherConsumerId = await this.#consumerOfToken(caller, accessToken);
+    const otherConsumerId = await this.#requireOtherConsumer(caller, accessToken);
     await this.#assertPasskeyLimit(consumerId, otherConsumerId);
     const sealers = { from: await sealedMemory.of(otherConsumerId), to: await sealedMemory.of(consumerId) };
     await store.atomically(async trx => {
@@ -68,7 +68,7 @@ export class ConsumerLinker {
    * Returns the consumer to whom the token belongs. The consumer must belong to this application, must not be the
    * caller, and must have recently given the strongest proof of identity that they can give.
    */
-  async #consumerOfToken({ applicationId, consumerId }: ConsumerCaller, accessToken: string): Promise<ConsumerId> {
+  async #requireOtherConsumer({ applicationId, consumerId }: ConsumerCaller, accessToken: string): Promise<ConsumerId> {
     const { store, clock } = this.#parts;
     const credential = recognize(accessToken);
     const isSessionToken = credential?.kind === 'consumer_session';

@@ -18,7 +18,7 @@ import { cleanName } from '../identity/names.ts';
 import { signInFailed } from '../people/faults.ts';
 import { type PasskeysParts, partyOf } from '../people/passkeys.ts';
 
-const CHALLENGE_MS = 300_000;
+const CHALLENGE_LIFETIME_MS = 300_000;
 /** A challenge allows one attempt. */
 const TRIES_MAX = 1;
 
@@ -77,9 +77,9 @@ export class ConsumerPasskeys {
     const row = await store.consumers.get(application, consumer);
     if (!row) throw notFound('Consumer', consumer);
     const name = row.displayName ?? row.email ?? row.subject;
-    const person = { id: row.id, email: `${row.email ?? name} (${userName})`, name };
+    const passkeyUser = { id: row.id, email: `${row.email ?? name} (${userName})`, name };
     const existingPasskeys = await store.consumerPasskeys.list(consumer);
-    const challenge = await webauthn.registrationChallenge(partyOf(origin), person, existingPasskeys);
+    const challenge = await webauthn.registrationChallenge(partyOf(origin), passkeyUser, existingPasskeys);
     return this.#createTicket(application, { consumerId: consumer }, challenge);
   }
 
@@ -124,7 +124,14 @@ export class ConsumerPasskeys {
     const now = this.#parts.clock.now();
     const id = newId<ConsumerTicketId>(now);
     const row: ConsumerTicketRow = {
-      ...{ id, kind: 'passkey', applicationId, challenge, createdAt: now, expiresAt: addMs(now, CHALLENGE_MS) },
+      ...{
+        id,
+        kind: 'passkey',
+        applicationId,
+        challenge,
+        createdAt: now,
+        expiresAt: addMs(now, CHALLENGE_LIFETIME_MS),
+      },
       ...owner,
     };
     await this.#parts.store.consumerTickets.insert(row);

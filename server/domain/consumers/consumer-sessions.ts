@@ -58,19 +58,19 @@ export class ConsumerSessions {
     const isCodeValid = challengeOf(codeVerifier) === row.codeChallenge && redirectUri === row.redirectUri;
     const isUnexpired = row.codeExpiresAt !== undefined && row.codeExpiresAt > now;
     const identity = await identities.of(id);
-    const access = mint('consumer_session');
-    const refresh = row.transport === 'token' ? mint('consumer_refresh') : undefined;
-    const session = newId<ConsumerSessionId>(now);
+    const accessCredential = mint('consumer_session');
+    const refreshCredential = row.transport === 'token' ? mint('consumer_refresh') : undefined;
+    const sessionId = newId<ConsumerSessionId>(now);
     const openResult = await store.atomically(async trx => {
-      if (!(await trx.consumerSignIns.useCode(row.id, now, session))) return 'replayed';
+      if (!(await trx.consumerSignIns.useCode(row.id, now, sessionId))) return 'replayed';
       if (!isCodeValid || !isUnexpired) return 'wrong';
       const { consumerId, acr, authTime, idTokenSealed } = row;
       const consumer = consumerId && (await trx.consumers.get(id, consumerId));
       if (!consumer || consumer.linkedTo || !acr || !authTime) return 'wrong';
       await trx.consumerSessions.insert({
-        ...{ id: session, consumerId: consumer.id, applicationId: id, providerId, acr, authTime, createdAt: now },
-        ...{ hash: access.hash, expiresAt: addMs(now, identity.sessionSeconds * 1000) },
-        ...(refresh ? { refreshHash: refresh.hash } : {}),
+        ...{ id: sessionId, consumerId: consumer.id, applicationId: id, providerId, acr, authTime, createdAt: now },
+        ...{ hash: accessCredential.hash, expiresAt: addMs(now, identity.sessionSeconds * 1000) },
+        ...(refreshCredential ? { refreshHash: refreshCredential.hash } : {}),
         refreshExpiresAt: addMs(now, identity.refreshSeconds * 1000),
         ...(idTokenSealed ? { idTokenSealed } : {}),
         ...{ lastUsedAt: now, lastUsedIp: source.ip },
@@ -80,7 +80,7 @@ export class ConsumerSessions {
     });
     if (openResult === 'replayed') await this.#endReplayedSession(row, source);
     if (typeof openResult === 'string') throw invalidGrant('code');
-    return openedSessionOf(openResult, identity.sessionSeconds, access, refresh);
+    return openedSessionOf(openResult, identity.sessionSeconds, accessCredential, refreshCredential);
   }
 
   async refresh(
@@ -91,7 +91,7 @@ export class ConsumerSessions {
   ): Promise<OpenedSession> {
     const { store, identities, clock } = this.#parts;
     // A consumer session can be refreshed even after its provider was removed.
-    const { id } = await identities.application(appId);
+    const { id } = await identities.requireApplication(appId);
     const hash = recognizeSecret('consumer_refresh', refreshToken);
     const foundSession = hash && (await store.consumerSessions.byRefreshHash(hash));
     if (!foundSession || foundSession.row.applicationId !== id || foundSession.row.providerId !== providerId) {
@@ -102,9 +102,9 @@ export class ConsumerSessions {
     const now = clock.now();
     if (row.revokedAt || row.refreshExpiresAt <= now) throw invalidGrant('refresh token');
     const identity = await identities.of(id);
-    const [access, refresh] = [mint('consumer_session'), mint('consumer_refresh')];
+    const [accessCredential, refreshCredential] = [mint('consumer_session'), mint('consumer_refresh')];
     const expiresAt = earlierOf(addMs(now, identity.sessionSeconds * 1000), row.refreshExpiresAt);
-    const tokens = { hash: access.hash, refreshHash: refresh.hash, expiresAt };
+    const tokens = { hash: accessCredential.hash, refreshHash: refreshCredential.hash, expiresAt };
     if (!foundSession.isCurrent || !(await store.consumerSessions.refresh(row.id, hash, tokens, now))) {
       await this.#end(row, 'consumer.session.replayed', source);
       throw invalidGrant('refresh token');
@@ -113,7 +113,12 @@ export class ConsumerSessions {
     const consumer = await store.consumers.get(id, row.consumerId);
     if (!consumer || consumer.linkedTo) throw invalidGrant('refresh token');
     const seconds = Math.floor((expiresAt.getTime() - now.getTime()) / 1000);
-    return openedSessionOf({ consumer, acr: row.acr, authTime: row.authTime }, seconds, access, refresh);
+    return openedSessionOf(
+      { consumer, acr: row.acr, authTime: row.authTime },
+      seconds,
+      accessCredential,
+      refreshCredential,
+    );
   }
 
   /**
@@ -250,13 +255,14 @@ interface AuthenticatedConsumer {
 function openedSessionOf(
   { consumer, acr, authTime }: AuthenticatedConsumer,
   expiresIn: number,
-  access: MintedCredential,
-  refresh?: MintedCredential,
+  accessCredential: MintedCredential,
+  refreshCredential?: MintedCredential,
 ): OpenedSession {
-  const common = { expiresIn, consumer: consumerIdentityOf(consumer), acr, authTime: secondsOf(authTime) };
-  if (!refresh) return { tokens: common, cookie: { secret: access.text, seconds: expiresIn } };
-  const tokenPair = { accessToken: access.text.reveal(), refreshToken: refresh.text.reveal() };
-  return { tokens: { ...tokenPair, ...common } };
+  const commonFields = { expiresIn, consumer: consumerIdentityOf(consumer), acr, authTime: secondsOf(authTime) };
+  if (!refreshCredential)
+    return { tokens: commonFields, cookie: { secret: accessCredential.text, seconds: expiresIn } };
+  const tokenPair = { accessToken: accessCredential.text.reveal(), refreshToken: refreshCredential.text.reveal() };
+  return { tokens: { ...tokenPair, ...commonFields } };
 }
 
 export const consumerIdentityOf = ({ id, providerId, subject, createdAt }: ConsumerRow) => ({

@@ -3,7 +3,7 @@
 // of another person.
 import { createHash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
 import { HOSTED_PROVIDER, type HostedSignInResult } from '../../../contract/consumers.ts';
-import { CODE_MINUTES, type SIGN_IN_METHODS } from '../../../contract/sign-in.ts';
+import { CODE_LIFETIME_MINUTES, type SIGN_IN_METHODS } from '../../../contract/sign-in.ts';
 import type { Passwords } from '../../engines/authenticators/passwords.ts';
 import type { ConsumerRow, ConsumerTicketRow } from '../../engines/store/rows/consumers.ts';
 import type { Store } from '../../engines/store/store.ts';
@@ -198,7 +198,7 @@ export class HostedSignIns {
     await store.consumerTickets.insert({
       ...{ id, kind: 'email_code', applicationId: application.id, signInId: row.id, email },
       ...registration,
-      ...{ hash: hashOf(id, code), createdAt: now, expiresAt: addMs(now, CODE_MINUTES * MINUTE_MS) },
+      ...{ hash: hashOf(id, code), createdAt: now, expiresAt: addMs(now, CODE_LIFETIME_MINUTES * MINUTE_MS) },
       ...(consumer ? { consumerId: consumer.id } : {}),
     });
     if (consumer || identity.hostedRegistration === 'open')
@@ -299,7 +299,7 @@ const hashOf = (ticket: string, code: string): Buffer => createHash('sha256').up
 
 const mailOf = (code: string, application: string) => ({
   subject: `${code} is your code for ${application}`,
-  text: `Your code is ${code}.\n\nIt signs you in to ${application}, and is valid for ${CODE_MINUTES} minutes. Do not give it to anyone.\n\nIf you did not ask for a code, you can ignore this message.\n`,
+  text: `Your code is ${code}.\n\nIt signs you in to ${application}, and is valid for ${CODE_LIFETIME_MINUTES} minutes. Do not give it to anyone.\n\nIf you did not ask for a code, you can ignore this message.\n`,
 });
 
 const tooManyCodes = (): Error =>

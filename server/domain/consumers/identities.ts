@@ -2,8 +2,8 @@
 import type { ServiceConfig } from '../../../contract/config.ts';
 import {
   type ApplicationIdentity,
-  CONSUMER_REFRESH_SECONDS,
-  CONSUMER_SESSION_SECONDS,
+  CONSUMER_REFRESH_LIFETIME_SECONDS,
+  CONSUMER_SESSION_LIFETIME_SECONDS,
   HOSTED_PROVIDER,
   type ReplaceIdentity,
 } from '../../../contract/consumers.ts';
@@ -72,7 +72,7 @@ export class Identities {
   }
 
   /** Returns the application with the id in a path. Does not check a caller. */
-  async application(appId: string): Promise<ApplicationRow> {
+  async requireApplication(appId: string): Promise<ApplicationRow> {
     const id = appId.toLowerCase() as ApplicationId; // Checked by isUuid.
     const application = isUuid(id) ? await this.#parts.store.applications.byId(id) : undefined;
     if (!application) throw notFound('Application', appId);
@@ -103,14 +103,14 @@ export class Identities {
    * sessions.
    */
   async applicationWithProvider(appId: string, providerId: string): Promise<ApplicationRow> {
-    const application = await this.application(appId);
+    const application = await this.requireApplication(appId);
     const hasProvider =
-      providerId === HOSTED_PROVIDER || (await this.provider(application.id, providerId)) !== undefined;
+      providerId === HOSTED_PROVIDER || (await this.findProvider(application.id, providerId)) !== undefined;
     if (!hasProvider) throw notFound('Provider', providerId);
     return application;
   }
 
-  async provider(application: ApplicationId, id: string): Promise<ConsumerProviderRow | undefined> {
+  async findProvider(application: ApplicationId, id: string): Promise<ConsumerProviderRow | undefined> {
     return isProviderId(id) ? this.#parts.store.consumerProviders.get(application, id) : undefined;
   }
 
@@ -158,8 +158,8 @@ const rowOf = (
     colour,
     origins = [],
     redirectUris = [],
-    sessionTtl = CONSUMER_SESSION_SECONDS,
-    refreshTtl = CONSUMER_REFRESH_SECONDS,
+    sessionTtl = CONSUMER_SESSION_LIFETIME_SECONDS,
+    refreshTtl = CONSUMER_REFRESH_LIFETIME_SECONDS,
   }: ReplaceIdentity,
   revision: number,
   updatedAt: Date,

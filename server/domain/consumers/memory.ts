@@ -25,8 +25,8 @@ import type { Audit, AuditSource } from '../audit/audit.ts';
 import { byConsumer } from '../audit/by-caller.ts';
 import { fault, invalidRequest, limitReached, notFound } from '../faults.ts';
 import type { ConsumerCaller } from '../identity/caller.ts';
-import { futureExpiry, statusOf } from '../identity/credential-rules.ts';
-import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
+import { parseFutureExpiry, statusOf } from '../identity/credential-rules.ts';
+import { type Cursors, type ListName, listPageOf } from '../identity/cursors.ts';
 import type { SealedMemory } from './sealed-memory.ts';
 
 const LIMITS = { items: MEMORY_ITEMS_MAX, bytes: MEMORY_BYTES_MAX } as const;
@@ -65,7 +65,7 @@ export class Memory {
     const name: ListName = { list: `memory ${prefix}`, owner: consumerId };
     const afterOption = cursor === undefined ? {} : { after: cursors.read<string>(name, cursor) };
     const rows = await store.consumerMemory.list(consumerId, { prefix, ...afterOption, limit: limit + 1 });
-    return pageOf(
+    return listPageOf(
       rows.map(row => ({ id: row.key, row })),
       limit,
       ({ row }) => ({ ...itemMetadata(row), bytes: row.bytes }),
@@ -76,7 +76,7 @@ export class Memory {
   async get({ consumerId }: ConsumerCaller, key: string): Promise<MemoryItem> {
     const row = await this.#parts.store.consumerMemory.get(consumerId, key);
     if (!row) throw notFound('Memory item', key);
-    return this.itemOf(row);
+    return this.openItem(row);
   }
 
   async put(caller: ConsumerCaller, input: PutMemory): Promise<MemoryItem> {
@@ -105,11 +105,11 @@ export class Memory {
   async giveConsent(caller: ConsumerCaller, { keyId, keys, access, expiresAt }: GiveConsent): Promise<Consent> {
     const { store, audit, clock } = this.#parts;
     const now = clock.now();
-    const agent = keyId === ALL_AGENTS ? undefined : await this.#agent(caller.applicationId, keyId);
-    const expiry = futureExpiry(expiresAt, now);
+    const agentKey = keyId === ALL_AGENTS ? undefined : await this.#requireAgentKey(caller.applicationId, keyId);
+    const expiry = parseFutureExpiry(expiresAt, now);
     const row: ConsentRow = {
       ...{ id: newId<ConsentId>(now), consumerId: caller.consumerId, patterns: keys, access, createdAt: now },
-      ...(agent ? { keyId: agent.id } : {}),
+      ...(agentKey ? { keyId: agentKey.id } : {}),
       ...(expiry ? { expiresAt: expiry } : {}),
     };
     await store.atomically(async trx => {
@@ -121,7 +121,7 @@ export class Memory {
       const entry = { action: 'memory.consented', outcome: 'success', details, target: targetOf(row) } as const;
       await audit.record({ ...byConsumer(caller), ...entry }, trx);
     });
-    return consentView(row, agent?.name);
+    return consentView(row, agentKey?.name);
   }
 
   async consents({ applicationId, consumerId }: ConsumerCaller): Promise<Consents> {
@@ -137,13 +137,13 @@ export class Memory {
   async withdrawConsent(caller: ConsumerCaller, id: string): Promise<Consents> {
     const { store, audit, clock } = this.#parts;
     await store.atomically(async trx => {
-      const consent = id as ConsentId; // The schema requires a UUID.
-      if (!(await trx.consumerMemory.revokeConsent(caller.consumerId, consent, clock.now())))
+      const consentId = id as ConsentId; // The schema requires a UUID.
+      if (!(await trx.consumerMemory.revokeConsent(caller.consumerId, consentId, clock.now())))
         throw notFound('Consent', id);
       const entry = {
         action: 'memory.consent_revoked',
         outcome: 'success',
-        target: targetOf({ id: consent }),
+        target: targetOf({ id: consentId }),
       } as const;
       await audit.record({ ...byConsumer(caller), ...entry }, trx);
     });
@@ -152,7 +152,7 @@ export class Memory {
 
   /** Returns the id and the name of an agent key, for the page that requests consent. */
   async agent({ applicationId }: ConsumerCaller, keyId: string): Promise<AgentKeySummary> {
-    const { id, name } = await this.#agent(applicationId, keyId);
+    const { id, name } = await this.#requireAgentKey(applicationId, keyId);
     return { keyId: id, name };
   }
 
@@ -190,11 +190,11 @@ export class Memory {
     });
   }
 
-  async itemOf(row: MemoryRow): Promise<MemoryItem> {
+  async openItem(row: MemoryRow): Promise<MemoryItem> {
     return { ...itemMetadata(row), value: (await this.#parts.sealedMemory.of(row.consumerId)).open(row) };
   }
 
-  async #agent(application: ApplicationId, keyId: string): Promise<KeyRow> {
+  async #requireAgentKey(application: ApplicationId, keyId: string): Promise<KeyRow> {
     const { store, clock } = this.#parts;
     const key = isUuid(keyId) ? await store.keys.get(application, keyId as KeyId) : undefined;
     if (!key || statusOf(key, clock.now()) !== 'active') throw notFound('Agent key', keyId);

@@ -59,7 +59,7 @@ export class OwnConsumer {
 
   async beginAddingPasskey({ applicationId, consumerId }: ConsumerCaller, origin: URL): Promise<ConsumerChallenge> {
     const { passkeys, identities } = this.#parts;
-    const { name } = await identities.application(applicationId);
+    const { name } = await identities.requireApplication(applicationId);
     return passkeys.beginAdding(applicationId, consumerId, origin, name);
   }
 

@@ -73,7 +73,7 @@ export class Providers {
       throw invalidRequest([
         { path: 'providerId', message: `is reserved or not a valid id; expected an id such as acme` },
       ]);
-    const existingProvider = await identities.provider(applicationId, providerId);
+    const existingProvider = await identities.findProvider(applicationId, providerId);
     if (!existingProvider && ifMatch !== undefined && ifMatch.trim() !== '*') throw nothingToMatch();
     const currentRevision = existingProvider ? revisionFrom(ifMatch, existingProvider.revision) : 0;
     const { issuer, clientId, clientSecret, scopes = [], enabled = true } = changes;
@@ -133,7 +133,7 @@ export class Providers {
   }
 
   async #get(application: ApplicationId, id: string): Promise<ConsumerProviderRow> {
-    const row = await this.#parts.identities.provider(application, id);
+    const row = await this.#parts.identities.findProvider(application, id);
     if (!row) throw notFound('Provider', id);
     return row;
   }

@@ -8,7 +8,7 @@ import { type InvocationId, isUuid } from '../../kit/ids.ts';
 import type { Catalogue } from '../configured-operations/callable.ts';
 import { notFound } from '../faults.ts';
 import type { ConsumerCaller } from '../identity/caller.ts';
-import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
+import { type Cursors, type ListName, listPageOf } from '../identity/cursors.ts';
 
 export interface ConsumerReceiptsParts {
   readonly store: Pick<Store, 'invocations' | 'keys'>;
@@ -31,7 +31,7 @@ export class ConsumerReceipts {
     const name: ListName = { list: 'consumer_receipts', owner: consumerId };
     const beforeOption = cursor === undefined ? {} : { before: cursors.read<InvocationId>(name, cursor) };
     const rows = await store.invocations.ofConsumer(consumerId, { ...beforeOption, limit: limit + 1 });
-    const { data, ...pagination } = pageOf(
+    const { data, ...pagination } = listPageOf(
       rows,
       limit,
       row => row,

@@ -46,8 +46,8 @@ export const isRegistered = (uri: string, registeredUris: readonly string[]): bo
   registeredUris.includes(uri) ||
   registeredUris.some(one => isOnLoopback(one) && isOnLoopback(uri) && withoutPort(one) === withoutPort(uri));
 
-const LOOPBACK = /^http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)(?::\d{1,5})?(?=[/?]|$)/;
+const LOOPBACK_PATTERN = /^http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)(?::\d{1,5})?(?=[/?]|$)/;
 
-const isOnLoopback = (address: string): boolean => LOOPBACK.test(address) && !/[\s\p{Cc}\\#@]/u.test(address);
+const isOnLoopback = (address: string): boolean => LOOPBACK_PATTERN.test(address) && !/[\s\p{Cc}\\#@]/u.test(address);
 
 const withoutPort = (address: string): string => address.replace(/^(http:\/\/(?:\[::1\]|[^/:?]+)):\d{1,5}/, '$1');

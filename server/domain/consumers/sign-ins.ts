@@ -1,8 +1,8 @@
 // The sign-in of a consumer, from its start until the browser returns to the application with a code.
 import { createHash } from 'node:crypto';
 import {
-  CONSUMER_CODE_SECONDS,
-  CONSUMER_SIGN_IN_SECONDS,
+  CONSUMER_CODE_LIFETIME_SECONDS,
+  CONSUMER_SIGN_IN_LIFETIME_SECONDS,
   HOSTED_PROVIDER,
   type HostedSignIn,
   type HostedSignInResult,
@@ -87,7 +87,7 @@ export class SignIns {
   ): Promise<StartedConsumerSession> {
     await this.#startTally.take(source.ip);
     const { identities, store, clock } = this.#parts;
-    const application = await identities.application(appId);
+    const application = await identities.requireApplication(appId);
     const identity = await identities.of(application.id);
     const isHosted = providerId === HOSTED_PROVIDER;
     if (isHosted && identity.hostedMethods.length === 0) throw providerDisabled(providerId, '/identity');
@@ -101,7 +101,7 @@ export class SignIns {
       ...(startRequest.state === undefined ? {} : { state: startRequest.state }),
       ...(startRequest.loginHint === undefined ? {} : { loginHint: startRequest.loginHint }),
       ...(startRequest.maxAge === undefined ? {} : { maxAge: startRequest.maxAge }),
-      ...{ createdAt: now, expiresAt: addMs(now, CONSUMER_SIGN_IN_SECONDS * 1000) },
+      ...{ createdAt: now, expiresAt: addMs(now, CONSUMER_SIGN_IN_LIFETIME_SECONDS * 1000) },
     };
     const expiresAt = row.expiresAt.toISOString();
     if (isHosted) {
@@ -120,7 +120,7 @@ export class SignIns {
    */
   async open(appId: string, providerId: string, signIn: string): Promise<OpenSignIn> {
     const { identities, store, clock } = this.#parts;
-    const application = await identities.application(appId);
+    const application = await identities.requireApplication(appId);
     const id = signIn.toLowerCase() as ConsumerSignInId; // Checked by isUuid.
     const row = isUuid(id)
       ? await store.consumerSignIns.findOpen(application.id, providerId, id, clock.now())
@@ -153,7 +153,7 @@ export class SignIns {
     const now = clock.now();
     const consumerId = linkedTo ?? id;
     const { hash, text } = mint('consumer_code');
-    const codeExpiresAt = addMs(now, CONSUMER_CODE_SECONDS * 1000);
+    const codeExpiresAt = addMs(now, CONSUMER_CODE_LIFETIME_SECONDS * 1000);
     await store.atomically(async trx => {
       const proof = { consumerId, acr, authTime, codeHash: hash, codeExpiresAt };
       const completion = { ...proof, ...(idTokenSealed ? { idTokenSealed } : {}) };

@@ -46,7 +46,7 @@ export interface TokenSeal {
 }
 
 /** The query parameters of the provider's redirect back to this service. */
-export interface Callback {
+export interface CallbackQuery {
   readonly state?: unknown;
   readonly code?: unknown;
   readonly iss?: unknown;
@@ -66,7 +66,7 @@ export class Upstream {
     { prompt, maxAge, loginHint }: StartConsumerSession,
   ): Promise<{ readonly authorizationUrl: string; readonly upstreamState: Buffer }> => {
     const { identities, metadataIn, callbackUrl } = this.#parts;
-    const provider = await identities.provider(application.id, providerId);
+    const provider = await identities.findProvider(application.id, providerId);
     if (!provider?.enabled) throw providerDisabled(providerId);
     const state = this.#deriveValue('state', id);
     const url = new URL(metadataIn(provider.metadata).authorizationEndpoint);
@@ -83,14 +83,14 @@ export class Upstream {
   };
 
   /** Returns the address to redirect the browser to. It is an address of the application, with a code or an error. */
-  async finish({ state, code, iss, error }: Callback, source: RequestSource): Promise<string> {
+  async finish({ state, code, iss, error }: CallbackQuery, source: RequestSource): Promise<string> {
     const { store, identities, signIns, clock, metadataIn } = this.#parts;
     const isStateValid = typeof state === 'string' && state.length <= STATE_CHARACTERS_MAX;
     const row = isStateValid ? await store.consumerSignIns.takeByState(hashOf(state), clock.now()) : undefined;
     if (!row) throw signInFailed('sign-in');
-    const application = await identities.application(row.applicationId);
+    const application = await identities.requireApplication(row.applicationId);
     const openSignIn = { row, application };
-    const provider = await identities.provider(application.id, row.providerId);
+    const provider = await identities.findProvider(application.id, row.providerId);
     if (!provider?.enabled) return signIns.failureRedirect(openSignIn, 'server_error');
     if (error !== undefined) return signIns.failureRedirect(openSignIn, 'access_denied');
     const metadata = metadataIn(provider.metadata);
@@ -98,7 +98,7 @@ export class Upstream {
     const isMixedUp = iss === undefined ? metadata.answersWithIssuer : iss !== provider.issuer;
     if (isMixedUp) return this.#refuse(openSignIn, 'iss', source);
     if (typeof code !== 'string' || code.length > CODE_CHARACTERS_MAX) return this.#refuse(openSignIn, 'code', source);
-    const outcome = await this.#parts.relyingParty.identify(metadata, await this.#clientOf(provider), {
+    const outcome = await this.#parts.relyingParty.identify(metadata, await this.#openClient(provider), {
       ...{ code, redirectUri: this.#parts.callbackUrl, nonce: this.#deriveValue('nonce', row.id) },
       verifier: this.#deriveValue('verifier', row.id),
       ...(row.maxAge === undefined ? {} : { maxAge: row.maxAge }),
@@ -111,7 +111,7 @@ export class Upstream {
   async logoutUrl(session: ConsumerSessionRow | undefined): Promise<string | undefined> {
     if (!session?.idTokenSealed) return undefined;
     const { applicationId, providerId, consumerId, idTokenSealed } = session;
-    const provider = await this.#parts.identities.provider(applicationId, providerId);
+    const provider = await this.#parts.identities.findProvider(applicationId, providerId);
     const endpoint = provider && this.#parts.metadataIn(provider.metadata).endSessionEndpoint;
     if (!provider || endpoint === undefined) return undefined;
     const url = new URL(endpoint);
@@ -155,7 +155,7 @@ export class Upstream {
     return this.#parts.signIns.failureRedirect(openSignIn, 'server_error');
   }
 
-  async #clientOf({ applicationId, id, clientId, secretSealed, authMethod }: ConsumerProviderRow): Promise<Client> {
+  async #openClient({ applicationId, id, clientId, secretSealed, authMethod }: ConsumerProviderRow): Promise<Client> {
     const secret = secretSealed && (await this.#parts.seal.open(applicationId, id, secretSealed));
     return { id: clientId, authMethod, ...(secret === undefined ? {} : { secret }) };
   }

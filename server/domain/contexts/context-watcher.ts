@@ -21,8 +21,8 @@ import { CookieCopy } from './cookie-copy.ts';
 import { type StoredVersions, versionIdOfSession } from './stored-versions.ts';
 
 /** How long a create request waits if the context that it names is still being saved. */
-const SAVE_WAIT_MS = 15_000;
-const POLL_MS = 100;
+const SAVE_WAIT_MAX_MS = 15_000;
+const POLL_INTERVAL_MS = 100;
 /**
  * Time within which Chromium must shut down. After that time, Chromium is killed, and its profile is not saved. A
  * shutdown usually takes 250 ms.
@@ -75,7 +75,7 @@ export class ContextWatcher implements Watcher {
   }
 
   async prepare(row: SessionRow): Promise<Preparation | undefined> {
-    const context = await this.#contextOf(row);
+    const context = await this.#readContext(row);
     if (!context || context.version === 0) return undefined;
     return { fill: (place, signal) => this.#parts.loader.fill(row, context, place, signal) };
   }
@@ -85,7 +85,7 @@ export class ContextWatcher implements Watcher {
     const cookies = await loader.take(row.id);
     const refusedCount = cookies ? await liveSession.browser.setCookies(cookies) : 0;
     if (refusedCount > 0) log.warn('context.cookies_refused', { sessionId: row.id, refused: refusedCount });
-    const context = storedUse(row)?.persist ? await this.#contextOf(row) : undefined;
+    const context = storedUse(row)?.persist ? await this.#readContext(row) : undefined;
     // If the context has been deleted in the meantime, nothing is saved.
     if (!context) return undefined;
     const staging = profiles.staging(row.id);
@@ -136,8 +136,8 @@ export class ContextWatcher implements Watcher {
     for (;;) {
       const savingSession = await this.#tryToUse(row, contextRequest, session);
       if (savingSession === undefined) return;
-      if (clock.monotonicMs() - beganMs >= SAVE_WAIT_MS) throw contextSaving(row.id, savingSession);
-      await clock.sleep(POLL_MS, signal);
+      if (clock.monotonicMs() - beganMs >= SAVE_WAIT_MAX_MS) throw contextSaving(row.id, savingSession);
+      await clock.sleep(POLL_INTERVAL_MS, signal);
     }
   }
 
@@ -164,7 +164,7 @@ export class ContextWatcher implements Watcher {
     return undefined;
   }
 
-  async #contextOf(row: SessionRow): Promise<ContextRow | undefined> {
+  async #readContext(row: SessionRow): Promise<ContextRow | undefined> {
     const contextUse = storedUse(row);
     return contextUse && this.#parts.rows.get(row.applicationId, contextUse.id);
   }

@@ -24,13 +24,13 @@ import { type ContextId, isUuid, newId, type VersionId } from '../../kit/ids.ts'
 import { WorkLimiter, type WorkLimits } from '../../kit/work-limiter.ts';
 import { assertProject, fault, invalidRequest, limitReached, notFound } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
-import { retention } from './earlier-versions.ts';
+import { retentionFields } from './earlier-versions.ts';
 import { type ExportedState, type Exports, StateDamaged } from './export.ts';
 import { importedCookies } from './storage-state.ts';
 import type { StoredVersions } from './stored-versions.ts';
 
 /** Time after which a fork or import that was interrupted is removed. */
-const INTERRUPTED_WRITE_MS = 3_600_000;
+const INTERRUPTED_WRITE_RETENTION_MS = 3_600_000;
 
 export interface ContextsParts {
   readonly rows: ContextRows;
@@ -78,32 +78,32 @@ export class Contexts {
   }
 
   async read(caller: AgentCaller, id: string): Promise<Context> {
-    return viewOf(await this.#row(caller, id));
+    return viewOf(await this.#requireRow(caller, id));
   }
 
   async destroy(caller: AgentCaller, id: string): Promise<void> {
-    const { id: contextId } = await this.#row(caller, id);
+    const { id: contextId } = await this.#requireRow(caller, id);
     const isDestroyed = await this.#parts.rows.destroy(caller.applicationId, contextId, this.#parts.clock.now());
     if (!isDestroyed) throw notFound('Context', id);
     this.#parts.prompt();
   }
 
   async versions(caller: AgentCaller, id: string): Promise<ContextVersion[]> {
-    const row = await this.#row(caller, id);
+    const row = await this.#requireRow(caller, id);
     const now = this.#parts.clock.now();
     const versions = await this.#parts.rows.versions(caller.applicationId, row.id);
     return versions.filter(({ expiresAt }) => !expiresAt || expiresAt > now).map(one => versionView(one, row));
   }
 
   async restore(caller: AgentCaller, id: string, number: number): Promise<Context> {
-    const row = await this.#row(caller, id);
-    const version = await this.#version(row, number);
+    const row = await this.#requireRow(caller, id);
+    const version = await this.#requireVersion(row, number);
     const { rows, clock } = this.#parts;
     const restoredId = newId<VersionId>(clock.now());
     const { archive, cookiesOf, partial, sizeBytes } = version;
-    const facts = { source: 'restore', partial, sizeBytes, ...partsOf({ archive, cookiesOf }) } as const;
+    const facts = { source: 'restore', partial, sizeBytes, ...storedObjectsOf({ archive, cookiesOf }) } as const;
     const keptVersion = await rows.keep(row.applicationId, row.id, {
-      ...retention(clock.now()),
+      ...retentionFields(clock.now()),
       id: restoredId,
       facts,
     });
@@ -111,9 +111,9 @@ export class Contexts {
   }
 
   async fork(caller: AgentCaller, id: string, request: ForkContext, signal: AbortSignal): Promise<Context> {
-    const row = await this.#row(caller, id);
+    const row = await this.#requireRow(caller, id);
     const version =
-      request.version === undefined && row.version === 0 ? undefined : await this.#version(row, request.version);
+      request.version === undefined && row.version === 0 ? undefined : await this.#requireVersion(row, request.version);
     const copy = await this.#insert(caller, request.name);
     if (!version) return viewOf(copy);
     const { rows, clock } = this.#parts;
@@ -128,9 +128,9 @@ export class Contexts {
   }
 
   async exportState(caller: AgentCaller, id: string, query: ExportQuery): Promise<ExportedState> {
-    const row = await this.#row(caller, id);
+    const row = await this.#requireRow(caller, id);
     const version =
-      query.version === undefined && row.version === 0 ? undefined : await this.#version(row, query.version);
+      query.version === undefined && row.version === 0 ? undefined : await this.#requireVersion(row, query.version);
     try {
       return await this.#parts.exports.exportVersion(row, version);
     } catch (error) {
@@ -139,7 +139,7 @@ export class Contexts {
   }
 
   async importState(caller: AgentCaller, id: string, state: StorageState, signal: AbortSignal): Promise<Context> {
-    const row = await this.#row(caller, id);
+    const row = await this.#requireRow(caller, id);
     const cookies = importedCookies(state.cookies);
     const origins = state.origins.map(({ origin, localStorage }, index) => {
       if (!isOrigin(origin)) throw badOrigin(index, origin);
@@ -195,14 +195,14 @@ export class Contexts {
   ): Promise<Context> {
     const { rows, profiles, clock, prompt } = this.#parts;
     const id = newId<VersionId>(clock.now());
-    const reservation = { id, source, now: clock.now(), until: addMs(clock.now(), INTERRUPTED_WRITE_MS) };
+    const reservation = { id, source, now: clock.now(), until: addMs(clock.now(), INTERRUPTED_WRITE_RETENTION_MS) };
     if (!(await rows.reserve(row.applicationId, row.id, reservation))) throw notFound('Context', row.id);
     const staging = profiles.staging(id);
     try {
       await staging.create();
       const facts = { ...(await storeObjects(id, staging)), source };
       signal.throwIfAborted();
-      const keptVersion = await rows.keep(row.applicationId, row.id, { ...retention(clock.now()), id, facts });
+      const keptVersion = await rows.keep(row.applicationId, row.id, { ...retentionFields(clock.now()), id, facts });
       return viewOf(requireContext(keptVersion?.context, row.id));
     } catch (error) {
       await rows.abandon(id, clock.now());
@@ -253,7 +253,7 @@ export class Contexts {
     return { sizeBytes: packedArchive.sizeBytes, archive: { versionId: id, checksum: packedArchive.checksum } };
   }
 
-  async #row(caller: AgentCaller, id: string): Promise<ContextRow> {
+  async #requireRow(caller: AgentCaller, id: string): Promise<ContextRow> {
     const row = isUuid(id) ? await this.#parts.rows.get(caller.applicationId, id as ContextId) : undefined;
     return requireContext(row, id);
   }
@@ -262,7 +262,7 @@ export class Contexts {
    * Returns the version with this number, or the newest version if no number is given. An expired version is treated as
    * not found, even if it has not been removed yet.
    */
-  async #version(row: ContextRow, number: number | undefined): Promise<VersionRow> {
+  async #requireVersion(row: ContextRow, number: number | undefined): Promise<VersionRow> {
     const now = this.#parts.clock.now();
     const versions = await this.#parts.rows.versions(row.applicationId, row.id);
     const foundVersion = number === undefined ? versions[0] : versions.find(({ version }) => version === number);
@@ -306,7 +306,10 @@ const versionView = (row: VersionRow, { version }: ContextRow): ContextVersion =
   ...(row.expiresAt ? { expiresAt: row.expiresAt.toISOString() } : {}),
 });
 
-const partsOf = ({ archive, cookiesOf }: { [Name in 'archive' | 'cookiesOf']: VersionRow[Name] | undefined }) => ({
+const storedObjectsOf = ({
+  archive,
+  cookiesOf,
+}: { [Name in 'archive' | 'cookiesOf']: VersionRow[Name] | undefined }) => ({
   ...(archive ? { archive } : {}),
   ...(cookiesOf ? { cookiesOf } : {}),
 });

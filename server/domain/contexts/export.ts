@@ -51,7 +51,7 @@ export class StateDamaged extends Error {
 
 export class Exports {
   readonly #parts: ExportsParts;
-  readonly #runningExports = new Map<string, number>();
+  readonly #runningExportCounts = new Map<string, number>();
   #runningTotal = 0;
 
   constructor(parts: ExportsParts) {
@@ -102,7 +102,7 @@ export class Exports {
   }
 
   #startExport(application: string): () => void {
-    const runningCount = this.#runningExports.get(application) ?? 0;
+    const runningCount = this.#runningExportCounts.get(application) ?? 0;
     const [limit, used] =
       runningCount >= EXPORTS_PER_APPLICATION_MAX
         ? [EXPORTS_PER_APPLICATION_MAX, runningCount]
@@ -112,13 +112,13 @@ export class Exports {
         advice: 'Wait for an export to finish, and send the request again.',
         details: { limit, used, retryAfterSeconds: 1 },
       });
-    this.#runningExports.set(application, runningCount + 1);
+    this.#runningExportCounts.set(application, runningCount + 1);
     this.#runningTotal++;
     return () => {
       this.#runningTotal--;
-      const remaining = (this.#runningExports.get(application) ?? 1) - 1;
-      if (remaining > 0) this.#runningExports.set(application, remaining);
-      else this.#runningExports.delete(application);
+      const remainingCount = (this.#runningExportCounts.get(application) ?? 1) - 1;
+      if (remainingCount > 0) this.#runningExportCounts.set(application, remainingCount);
+      else this.#runningExportCounts.delete(application);
     };
   }
 }

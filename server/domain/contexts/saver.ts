@@ -20,20 +20,20 @@ import type { JsonObject } from '../../kit/json.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { withTimeout } from '../../kit/wait.ts';
-import { retention } from './earlier-versions.ts';
+import { retentionFields } from './earlier-versions.ts';
 import { type StoredVersions, versionIdOfSession } from './stored-versions.ts';
 
 /** Maximum number of concurrent saves. Each save runs tar in its own jail. Further saves wait in the database. */
 const CONCURRENT_SAVES_MAX = 4;
 const SAVE_TIMEOUT_MS = 600_000;
-const BATCH = 50;
+const BATCH_MAX = 50;
 const RETRY_MIN_MS = 1_000;
 const RETRY_MAX_MS = 60_000;
 /** A save is given up after storage has been unavailable for this long. */
 const GIVE_UP_AFTER_MS = 24 * 3_600_000;
 /** If a use of a context has no session row after this time, the create request for the session was interrupted. */
-const ORPHAN_AGE_MS = 5 * 60_000;
-const CLOSE_WAIT_MS = 3_000;
+const ORPHAN_AGE_MIN_MS = 5 * 60_000;
+const CLOSE_WAIT_MAX_MS = 3_000;
 
 export interface SaverParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly rows: ContextRows;
@@ -68,8 +68,9 @@ export class Saver implements Closeable {
   async reconcile(): Promise<{ begun: number; removed: number }> {
     const { uses, host, clock } = this.#parts;
     const now = clock.now();
-    for (const session of await uses.orphans(host, addMs(now, -ORPHAN_AGE_MS))) await uses.markForSaving(session, now);
-    const dueUses = await uses.due(host, now, BATCH);
+    for (const session of await uses.orphans(host, addMs(now, -ORPHAN_AGE_MIN_MS)))
+      await uses.markForSaving(session, now);
+    const dueUses = await uses.due(host, now, BATCH_MAX);
     const usesToSave = dueUses
       .filter(use => !this.#runningSaves.has(use.sessionId))
       .slice(0, CONCURRENT_SAVES_MAX - this.#runningSaves.size);
@@ -80,7 +81,7 @@ export class Saver implements Closeable {
   /** Waits a short time for running saves, and then interrupts those that remain. The next process continues them. */
   async close(): Promise<void> {
     const waitForSaves = (): Promise<unknown> => Promise.all(this.#runningSaves.values());
-    await withTimeout(CLOSE_WAIT_MS, 'saves of contexts', waitForSaves).catch(() => {});
+    await withTimeout(CLOSE_WAIT_MAX_MS, 'saves of contexts', waitForSaves).catch(() => {});
     this.#closeController.abort(new Error('the service is stopping'));
     await waitForSaves();
   }
@@ -180,7 +181,7 @@ export class Saver implements Closeable {
   async #keep(use: ContextUse, facts: VersionFacts): Promise<KeptVersion | undefined> {
     const { rows, clock } = this.#parts;
     const now = clock.now();
-    const version = { ...retention(now), id: versionIdOfSession(use.sessionId), facts };
+    const version = { ...retentionFields(now), id: versionIdOfSession(use.sessionId), facts };
     const events = (keptVersion: KeptVersion): AddressedEvent[] => savedEventsOf(use, facts, keptVersion, now);
     return rows.keep(use.applicationId, use.contextId, version, { id: use.sessionId, events });
   }
@@ -218,8 +219,8 @@ export class Saver implements Closeable {
       reason: why,
     });
     if (!isFinal) {
-      const waitMs = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(use.tries, 10));
-      return uses.retry(use.sessionId, addMs(now, waitMs));
+      const retryDelayMs = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(use.tries, 10));
+      return uses.retry(use.sessionId, addMs(now, retryDelayMs));
     }
     await rows.abandon(versionIdOfSession(use.sessionId), now);
     await uses.fail(serviceEvent(now, use.sessionId, 'context.save_failed', { contextId: use.contextId, reason: why }));
@@ -228,7 +229,7 @@ export class Saver implements Closeable {
 
   async #remove(now: Date): Promise<number> {
     const { rows, storedVersions } = this.#parts;
-    const removableVersions = await rows.takeRemovable(now, BATCH);
+    const removableVersions = await rows.takeRemovable(now, BATCH_MAX);
     for (const version of removableVersions) await storedVersions.remove(version);
     await rows.forget(removableVersions.map(({ id }) => id));
     return removableVersions.length;

@@ -32,11 +32,11 @@ export class StoredVersions {
   }
 
   archiveSeal(context: ContextWithKey, versionId: VersionId): Promise<Seal> {
-    return this.#parts.profiles.sealOf(context, context.wrappedKey, `${context.id} ${versionId} archive`);
+    return this.#parts.profiles.unwrapSeal(context, context.wrappedKey, `${context.id} ${versionId} archive`);
   }
 
   cookiesSeal(context: ContextWithKey, versionId: VersionId): Promise<Seal> {
-    return this.#parts.profiles.sealOf(context, context.wrappedKey, `${context.id} ${versionId} cookies`);
+    return this.#parts.profiles.unwrapSeal(context, context.wrappedKey, `${context.id} ${versionId} cookies`);
   }
 
   async openArchive(context: ContextWithKey, { versionId, checksum }: StoredArchive): Promise<SealedProfile> {

@@ -15,7 +15,7 @@ import {
   type Reservation,
 } from '../../../contract/credits.ts';
 import type { ApplicationRow } from '../../engines/store/rows/accounts.ts';
-import type { CostRow, CreditReads, EntryRow, ReservationRow } from '../../engines/store/rows/credits.ts';
+import type { CostRow, CreditEntryRow, CreditReads, ReservationRow } from '../../engines/store/rows/credits.ts';
 import type { UsageHours } from '../../engines/store/rows/usage-hours.ts';
 import { addMs, type Clock } from '../../kit/clock.ts';
 import type { ApplicationId, CreditEntryId } from '../../kit/ids.ts';
@@ -23,7 +23,7 @@ import { type CreditRates, isEnforced } from '../../kit/metered-cost.ts';
 import { invalidRequest } from '../faults.ts';
 import type { Applications } from '../identity/applications.ts';
 import type { AccountCaller } from '../identity/caller.ts';
-import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
+import { type Cursors, type ListName, listPageOf } from '../identity/cursors.ts';
 import { startOfUtcDay, utcDay } from '../limits/utc-day.ts';
 
 const DAY_MS = 24 * 3_600_000;
@@ -47,11 +47,11 @@ export class Credits {
   }
 
   async read(caller: AccountCaller, appId: string): Promise<CreditsView> {
-    return this.viewOf(await this.#parts.applications.require(caller, appId, 'read'));
+    return this.readView(await this.#parts.applications.require(caller, appId, 'read'));
   }
 
   /** Returns the same as `read`, without checking a caller. Used by the command line. */
-  async viewOf({ id, billingAccountId }: ApplicationRow): Promise<CreditsView> {
+  async readView({ id, billingAccountId }: ApplicationRow): Promise<CreditsView> {
     const { rows, rates, clock } = this.#parts;
     const [{ available, reserved }, heldReservations, sums] = await Promise.all([
       rows.balance(billingAccountId),
@@ -77,7 +77,7 @@ export class Credits {
       ...(type === undefined ? {} : { type }),
       ...(after === undefined ? {} : { after: new Date(after) }),
     });
-    return pageOf(entryRows, limit, entryView, last => cursors.after(name, last));
+    return listPageOf(entryRows, limit, entryView, last => cursors.after(name, last));
   }
 
   async usage(caller: AccountCaller, appId: string, query: CreditUsageQuery): Promise<CreditUsage> {
@@ -86,12 +86,16 @@ export class Credits {
     const period = periodOf(query, this.#parts.clock.now());
     const costs = await this.#parts.rows.costs(id, period, by, CREDIT_USAGE_ROWS_MAX);
     const data =
-      by === 'day' ? await this.#byDay(id, period, costs) : by === 'key' ? await this.#byKey(id, period, costs) : costs;
+      by === 'day'
+        ? await this.#usageByDay(id, period, costs)
+        : by === 'key'
+          ? await this.#usageByKey(id, period, costs)
+          : costs;
     return { from: period.from.toISOString(), to: period.to.toISOString(), by, data: [...data] };
   }
 
   /** Returns one row for every day of the period. */
-  async #byDay(id: ApplicationId, period: Period, costs: readonly CostRow[]): Promise<UsageRow[]> {
+  async #usageByDay(id: ApplicationId, period: Period, costs: readonly CostRow[]): Promise<UsageRow[]> {
     const now = this.#parts.clock.now();
     const hours = await this.#parts.hours.ofApplication(id, { ...period, now });
     const days = Array.from({ length: (period.to.getTime() - period.from.getTime()) / DAY_MS }, (_, at) =>
@@ -104,7 +108,7 @@ export class Credits {
     });
   }
 
-  async #byKey(id: ApplicationId, period: Period, costs: readonly CostRow[]): Promise<UsageRow[]> {
+  async #usageByKey(id: ApplicationId, period: Period, costs: readonly CostRow[]): Promise<UsageRow[]> {
     const now = this.#parts.clock.now();
     const keys = await this.#parts.hours.byKey(id, { ...period, now }, CREDIT_USAGE_ROWS_MAX);
     const groupKeys = new Set([...costs.map(({ of }) => of), ...keys.map(({ keyId }) => keyId)]);
@@ -162,7 +166,7 @@ const reservationView = ({
   ...(expiresAt ? { expiresAt: expiresAt.toISOString() } : {}),
 });
 
-const entryView = ({ id, type, at, reservationId, checkoutId, reason, ...legs }: EntryRow): CreditEntry => {
+const entryView = ({ id, type, at, reservationId, checkoutId, reason, ...legs }: CreditEntryRow): CreditEntry => {
   const { funding, available, reserved, revenue, promo } = legs;
   return {
     ...{ id, type, legs: { funding, available, reserved, revenue, promo }, at: at.toISOString() },

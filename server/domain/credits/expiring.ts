@@ -5,7 +5,7 @@ import type { Clock } from '../../kit/clock.ts';
 import type { Audit } from '../audit/audit.ts';
 import { BY_SERVICE } from '../audit/by-caller.ts';
 
-const BATCH = 100;
+const BATCH_MAX = 100;
 
 export interface ExpiringParts {
   readonly store: Pick<Store, 'atomically' | 'credits'>;
@@ -15,7 +15,7 @@ export interface ExpiringParts {
 
 /** Returns the number of reservations that were due. */
 export async function expireHolds({ store, audit, clock }: ExpiringParts): Promise<number> {
-  const dueHolds = await store.credits.listExpiredHolds(clock.now(), BATCH);
+  const dueHolds = await store.credits.listExpiredHolds(clock.now(), BATCH_MAX);
   for (const { purposeId, purposeKind, applicationId, amount } of dueHolds)
     await store.atomically(async trx => {
       if (!(await trx.credits.expire(purposeId, clock.now()))) return;

@@ -10,7 +10,7 @@ import { meteredCost, secondsRoundedUp } from '../../kit/metered-cost.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import { CAPTURE_INTERVAL_MS, holdAmount } from './terms.ts';
 
-const BATCH = 200;
+const BATCH_MAX = 200;
 
 export interface MeteringParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly rows: Pick<CreditRows, 'due' | 'meter' | 'recordExhaustedCredit' | 'recordLowCredit'>;
@@ -24,11 +24,11 @@ export interface MeteringParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
 /** Runs the task once. Returns the number of metered sessions and the number of ended sessions. */
 export async function meterSessions(parts: MeteringParts): Promise<{ metered: number; ended: number }> {
   const { rows, clock, host, lowBalanceThreshold, log } = parts;
-  const dueReservations = await rows.due(host, clock.now(), BATCH);
+  const dueReservations = await rows.due(host, clock.now(), BATCH_MAX);
   let endedCount = 0;
   for (const reservation of dueReservations)
     try {
-      if (await meterOne(parts, reservation)) endedCount += 1;
+      if (await meterSession(parts, reservation)) endedCount += 1;
     } catch (error) {
       log.warn('credit.not_metered', { sessionId: reservation.purposeId, reason: reason(error) });
     }
@@ -37,7 +37,10 @@ export async function meterSessions(parts: MeteringParts): Promise<{ metered: nu
 }
 
 /** Returns whether the session was ended. */
-async function meterOne({ rows, clock, end, isEndUnwritten }: MeteringParts, row: ReservationRow): Promise<boolean> {
+async function meterSession(
+  { rows, clock, end, isEndUnwritten }: MeteringParts,
+  row: ReservationRow,
+): Promise<boolean> {
   const id = row.purposeId as SessionId; // Only reservations of sessions are due.
   // Metering now would charge for time after the end of the session. The use is settled when the end is written.
   if (isEndUnwritten(id)) return false;

@@ -1,7 +1,7 @@
 // Lets a person read a device authorization, and approve or deny it. The first person who reads the request claims it.
 import type { DecideDevice, DecidedDevice, DeviceRequest } from '../../../contract/device.ts';
 import { hasRight } from '../../../contract/roles.ts';
-import type { DeviceDecision, DeviceRow } from '../../engines/store/rows/device.ts';
+import type { DeviceAuthorizationRow, DeviceDecision } from '../../engines/store/rows/device.ts';
 import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
@@ -69,7 +69,7 @@ export class Approval {
         : store.device.getClaimed(digest, caller.accountId, clock.now()),
     );
     const decision: DeviceDecision =
-      request.decision === 'deny' ? { status: 'denied' } : await this.#approvalOf(caller, row, request);
+      request.decision === 'deny' ? { status: 'denied' } : await this.#requireApproval(caller, row, request);
     if (row.status !== 'claimed') throw alreadyDecided(row);
     const isDecided = await store.atomically(async trx => {
       const isDecidedHere = await trx.device.decide(row.id, caller.accountId, clock.now(), decision);
@@ -104,7 +104,11 @@ export class Approval {
    * Returns the approval: some or all of the requested scopes, and the chosen applications, for which the person must
    * be allowed to approve devices.
    */
-  async #approvalOf(caller: HumanCaller, row: DeviceRow, request: DecideDevice): Promise<DeviceDecision> {
+  async #requireApproval(
+    caller: HumanCaller,
+    row: DeviceAuthorizationRow,
+    request: DecideDevice,
+  ): Promise<DeviceDecision> {
     const scopes = request.scopes === undefined ? row.scopes : [...new Set<string>(request.scopes)];
     const excessScopes = scopes.filter(scope => !row.scopes.includes(scope));
     if (excessScopes.length > 0)
@@ -124,7 +128,7 @@ export class Approval {
     return { status: 'approved', scopes, applicationIds };
   }
 
-  async #view(row: DeviceRow, { accountId, source }: HumanCaller): Promise<DeviceRequest> {
+  async #view(row: DeviceAuthorizationRow, { accountId, source }: HumanCaller): Promise<DeviceRequest> {
     const { store, clock } = this.#parts;
     const memberships = await store.applications.list(accountId, { limit: APPLICATIONS_SHOWN_MAX });
     return {
@@ -149,7 +153,7 @@ const codeNotFound = (): Error =>
     advice: 'Compare the code with the code on the device, or start again on the device.',
   });
 
-const alreadyDecided = ({ status }: DeviceRow): Error =>
+const alreadyDecided = ({ status }: DeviceAuthorizationRow): Error =>
   fault('already_decided', 'The device authorization was already decided, and the decision cannot be changed.', {
     advice: 'Start again on the device to get another decision.',
     details: { status },

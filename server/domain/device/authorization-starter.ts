@@ -1,13 +1,13 @@
 // Starts device authorizations.
 import {
   DEFAULT_DEVICE_SCOPES,
-  DEVICE_CODE_SECONDS,
+  DEVICE_CODE_LIFETIME_SECONDS,
   POLL_INTERVAL_SECONDS,
   type StartDevice,
   type StartedDevice,
 } from '../../../contract/device.ts';
 import { TOKEN_SCOPES } from '../../../contract/tokens.ts';
-import type { DeviceRow } from '../../engines/store/rows/device.ts';
+import type { DeviceAuthorizationRow } from '../../engines/store/rows/device.ts';
 import type { Store } from '../../engines/store/store.ts';
 import { addMs, type Clock } from '../../kit/clock.ts';
 import { boundedText } from '../../kit/foreign.ts';
@@ -20,7 +20,7 @@ import type { SharedTallies, SharedTally } from '../limits/shared-tally.ts';
 import { formatUserCode, newUserCode, userCodeDigest } from './codes.ts';
 import type { DeviceAudit } from './device-audit.ts';
 
-const STARTS_PER_MINUTE = 30;
+const STARTS_PER_MINUTE_MAX = 30;
 const MINUTE_MS = 60_000;
 /** Maximum number of unexpired authorizations, across all clients. */
 export const OPEN_AUTHORIZATIONS_MAX = 10_000;
@@ -47,7 +47,7 @@ export class AuthorizationStarter {
     const limit = {
       name: 'device.starts',
       what: 'started device authorizations',
-      max: STARTS_PER_MINUTE,
+      max: STARTS_PER_MINUTE_MAX,
       withinMs: MINUTE_MS,
     } as const;
     this.#startTally = parts.tallies.of({ ...limit, scope: 'address' });
@@ -71,7 +71,7 @@ export class AuthorizationStarter {
       requestedIp: source.ip,
       intervalSeconds: POLL_INTERVAL_SECONDS,
       startedAt: now,
-      expiresAt: addMs(now, DEVICE_CODE_SECONDS * 1000),
+      expiresAt: addMs(now, DEVICE_CODE_LIFETIME_SECONDS * 1000),
       ...(deviceName === undefined ? {} : { deviceName }),
       ...(request.code_challenge === undefined ? {} : { codeChallenge: request.code_challenge }),
       ...(source.userAgent === undefined ? {} : { userAgent: displayText(source.userAgent) }),
@@ -84,7 +84,7 @@ export class AuthorizationStarter {
       user_code: formatUserCode(userCode),
       verification_uri: pageUrl,
       verification_uri_complete: `${pageUrl}#${formatUserCode(userCode)}`,
-      expires_in: DEVICE_CODE_SECONDS,
+      expires_in: DEVICE_CODE_LIFETIME_SECONDS,
       interval: POLL_INTERVAL_SECONDS,
     };
   }
@@ -92,11 +92,13 @@ export class AuthorizationStarter {
   /**
    * Inserts the authorization. In the rare case that another authorization has the same user code, tries another code.
    */
-  async #insert(start: Omit<DeviceRow, 'userCodeHash'>): Promise<{ row: DeviceRow; userCode: string }> {
+  async #insert(
+    start: Omit<DeviceAuthorizationRow, 'userCodeHash'>,
+  ): Promise<{ row: DeviceAuthorizationRow; userCode: string }> {
     const { store, secret } = this.#parts;
     for (let attempt = 1; ; attempt += 1) {
       const userCode = newUserCode();
-      const row: DeviceRow = { ...start, userCodeHash: userCodeDigest(secret, userCode) };
+      const row: DeviceAuthorizationRow = { ...start, userCodeHash: userCodeDigest(secret, userCode) };
       const outcome = await store.device.insert(row, OPEN_AUTHORIZATIONS_MAX);
       if (outcome === 'inserted') return { row, userCode };
       if (outcome === 'limit_reached' || attempt === CODE_TRIES_MAX) throw tooManyAuthorizations();
@@ -105,7 +107,7 @@ export class AuthorizationStarter {
 }
 
 /** Maximum number of characters of unknown scopes that an error contains. */
-const SCOPES_CHARACTERS_SHOWN = 100;
+const SCOPES_CHARACTERS_SHOWN_MAX = 100;
 
 function scopesIn(text: string | undefined): readonly string[] {
   const requestedScopes = [...new Set((text ?? '').split(' ').filter(word => word !== ''))];
@@ -113,7 +115,7 @@ function scopesIn(text: string | undefined): readonly string[] {
   if (unknownScopes.length > 0)
     throw fault(
       'invalid_scope',
-      `The parameter scope contains unknown scopes: ${boundedText(unknownScopes.join(', '), SCOPES_CHARACTERS_SHOWN)}.`,
+      `The parameter scope contains unknown scopes: ${boundedText(unknownScopes.join(', '), SCOPES_CHARACTERS_SHOWN_MAX)}.`,
       {
         advice: `The known scopes are ${TOKEN_SCOPES.join(', ')}.`,
       },

@@ -13,8 +13,8 @@ test('a user code has eight characters from its alphabet, and is displayed in tw
 });
 
 test('ignores case, spaces and dashes in a typed code', () => {
-  for (const typed of ['kqtm-7hxd', ' KQTM 7HXD ', 'kq\u2013tm7\u00a0hxd', 'KQTM7HXD'])
-    assert.equal(normalizeUserCode(typed), 'KQTM7HXD', typed);
+  for (const typedCode of ['kqtm-7hxd', ' KQTM 7HXD ', 'kq\u2013tm7\u00a0hxd', 'KQTM7HXD'])
+    assert.equal(normalizeUserCode(typedCode), 'KQTM7HXD', typedCode);
 });
 
 test('the digest of a user code depends on the secret of the installation', () => {

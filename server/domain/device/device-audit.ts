@@ -1,6 +1,6 @@
 // Audit entries of device authorizations, written in the transaction of the change. A program is anonymous until it has
 // a token.
-import type { DeviceDecision, DeviceRow } from '../../engines/store/rows/device.ts';
+import type { DeviceAuthorizationRow, DeviceDecision } from '../../engines/store/rows/device.ts';
 import type { Audit, AuditEvent, AuditTransaction } from '../audit/audit.ts';
 import { byCaller } from '../audit/by-caller.ts';
 import type { HumanCaller, RequestSource } from '../identity/caller.ts';
@@ -14,11 +14,11 @@ export class DeviceAudit {
     this.#audit = audit;
   }
 
-  recordStart(row: DeviceRow, source: RequestSource): Promise<void> {
+  recordStart(row: DeviceAuthorizationRow, source: RequestSource): Promise<void> {
     return this.#record(row, { ...byProgram(source), action: 'device.started', details: { scopes: row.scopes } });
   }
 
-  recordClaim(row: DeviceRow, caller: HumanCaller, trx: AuditTransaction): Promise<void> {
+  recordClaim(row: DeviceAuthorizationRow, caller: HumanCaller, trx: AuditTransaction): Promise<void> {
     return this.#record(row, { ...byCaller(caller), action: 'device.claimed' }, trx);
   }
 
@@ -28,7 +28,7 @@ export class DeviceAudit {
    * commit.
    */
   async recordDecision(
-    row: DeviceRow,
+    row: DeviceAuthorizationRow,
     caller: HumanCaller,
     decision: DeviceDecision,
     trx: AuditTransaction,
@@ -45,16 +45,16 @@ export class DeviceAudit {
       await this.#record(row, { ...approvalFact, ...(applicationId ? { applicationId } : {}) }, trx);
   }
 
-  recordRedemption(row: DeviceRow, source: RequestSource, trx: AuditTransaction): Promise<void> {
+  recordRedemption(row: DeviceAuthorizationRow, source: RequestSource, trx: AuditTransaction): Promise<void> {
     return this.#record(row, { ...byProgram(source), action: 'device.redeemed' }, trx);
   }
 
-  recordReplay(row: DeviceRow, source: RequestSource, trx: AuditTransaction): Promise<void> {
+  recordReplay(row: DeviceAuthorizationRow, source: RequestSource, trx: AuditTransaction): Promise<void> {
     return this.#record(row, { ...byProgram(source), action: 'device.replayed', outcome: 'refused' }, trx);
   }
 
   #record(
-    { id, clientId, accountId, tokenId }: DeviceRow,
+    { id, clientId, accountId, tokenId }: DeviceAuthorizationRow,
     fact: DeviceAuditFact,
     trx?: AuditTransaction,
   ): Promise<void> {

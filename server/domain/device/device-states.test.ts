@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ManualClock } from '../../../tests/harness/hand-clock.ts';
-import type { DeviceRow } from '../../engines/store/rows/device.ts';
+import type { DeviceAuthorizationRow } from '../../engines/store/rows/device.ts';
 import type { Store } from '../../engines/store/store.ts';
 import { addMs } from '../../kit/clock.ts';
 import type { DeviceAuthorizationId } from '../../kit/ids.ts';
@@ -16,7 +16,7 @@ const SOURCE = { ip: '203.0.113.7' };
 async function openStates() {
   const clock = new ManualClock();
   const { hash, text } = mint('device_code');
-  const row: { current: DeviceRow } = {
+  const row: { current: DeviceAuthorizationRow } = {
     current: {
       id: ID as DeviceAuthorizationId,
       deviceCodeHash: hash,

@@ -1,6 +1,6 @@
 // Returns the state of a device authorization to the program that started it. The program may wait for a change.
 import type { DeviceState, DeviceStatusQuery } from '../../../contract/device.ts';
-import type { DeviceRow } from '../../engines/store/rows/device.ts';
+import type { DeviceAuthorizationRow } from '../../engines/store/rows/device.ts';
 import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { Closeable } from '../../kit/scope.ts';
@@ -11,7 +11,7 @@ import type { SharedTallies, SharedTally } from '../limits/shared-tally.ts';
 import { deviceCodeHashIn, invalidDeviceCode } from './device-code.ts';
 import { latestPreviousPoll, stateAt, statusAt } from './state.ts';
 
-const READS_PER_MINUTE = 300;
+const READS_PER_MINUTE_MAX = 300;
 const MINUTE_MS = 60_000;
 
 export interface DeviceStatesParts {
@@ -33,7 +33,7 @@ export class DeviceStates implements Closeable {
     const limit = {
       name: 'device.reads',
       what: 'reads of device authorizations',
-      max: READS_PER_MINUTE,
+      max: READS_PER_MINUTE_MAX,
       withinMs: MINUTE_MS,
     } as const;
     this.#readTally = parts.tallies.of({ ...limit, scope: 'address' });
@@ -56,7 +56,7 @@ export class DeviceStates implements Closeable {
   ): Promise<DeviceState> {
     await this.#readTally.take(source.ip);
     const { clock, store } = this.#parts;
-    const row = await this.#find(id, authorization);
+    const row = await this.#requireRow(id, authorization);
     const knownStatus = since ?? statusAt(row, clock.now());
     if (wait === 0 || knownStatus !== statusAt(row, clock.now()) || this.#changeFollower.isFull)
       return this.#readAtOnce(row);
@@ -74,14 +74,14 @@ export class DeviceStates implements Closeable {
     return stateAt(latestRow, clock.now());
   }
 
-  async #find(id: string, authorization: string | undefined): Promise<DeviceRow> {
+  async #requireRow(id: string, authorization: string | undefined): Promise<DeviceAuthorizationRow> {
     const row = await this.#parts.store.device.byDeviceCode(deviceCodeHashIn(authorization));
     if (!row) throw invalidDeviceCode();
     if (row.id !== id) throw notFound('Device authorization', id);
     return row;
   }
 
-  async #readAtOnce(row: DeviceRow): Promise<DeviceState> {
+  async #readAtOnce(row: DeviceAuthorizationRow): Promise<DeviceState> {
     const now = this.#parts.clock.now();
     if (await this.#parts.store.device.recordStateRead(row.id, now, latestPreviousPoll(row, now)))
       return stateAt(row, now);

@@ -1,7 +1,7 @@
 // The state of a device authorization at a given time. An authorization that has not been redeemed expires at its
 // expiry time, without a change of the row.
 import { type DeviceState, type DeviceStatus, POLL_INTERVAL_SECONDS } from '../../../contract/device.ts';
-import type { DeviceRow } from '../../engines/store/rows/device.ts';
+import type { DeviceAuthorizationRow } from '../../engines/store/rows/device.ts';
 
 const SLOW_DOWN_SECONDS = 5;
 const INTERVAL_SECONDS_MAX = 30;
@@ -11,14 +11,14 @@ const INTERVAL_SECONDS_MAX = 30;
  */
 const EARLY_TOLERANCE_MS = 500;
 
-export const isExpired = ({ expiresAt }: DeviceRow, now: Date): boolean => expiresAt <= now;
+export const isExpired = ({ expiresAt }: DeviceAuthorizationRow, now: Date): boolean => expiresAt <= now;
 
-export function statusAt(row: DeviceRow, now: Date): DeviceStatus {
+export function statusAt(row: DeviceAuthorizationRow, now: Date): DeviceStatus {
   const isOpen = row.status !== 'redeemed' && row.status !== 'denied';
   return isOpen && isExpired(row, now) ? 'expired' : row.status;
 }
 
-export const stateAt = (row: DeviceRow, now: Date): DeviceState => ({
+export const stateAt = (row: DeviceAuthorizationRow, now: Date): DeviceState => ({
   id: row.id,
   status: statusAt(row, now),
   expiresIn: Math.max(0, Math.ceil((row.expiresAt.getTime() - now.getTime()) / 1000)),
@@ -26,15 +26,15 @@ export const stateAt = (row: DeviceRow, now: Date): DeviceState => ({
 });
 
 /** Returns the latest time of the previous poll for which a poll at `now` is not too soon. */
-export const latestPreviousPoll = ({ intervalSeconds }: DeviceRow, now: Date): Date =>
+export const latestPreviousPoll = ({ intervalSeconds }: DeviceAuthorizationRow, now: Date): Date =>
   new Date(now.getTime() - intervalSeconds * 1000 + EARLY_TOLERANCE_MS);
 
-export const isTooSoon = (row: DeviceRow, now: Date): boolean =>
+export const isTooSoon = (row: DeviceAuthorizationRow, now: Date): boolean =>
   row.polledAt !== undefined && row.polledAt > latestPreviousPoll(row, now);
 
 /**
  * Returns the interval after a request that was sent too soon (RFC 8628, 3.5). The interval is limited, so that a
  * client that polls too often cannot block a client that keeps to the interval.
  */
-export const slowerInterval = ({ intervalSeconds = POLL_INTERVAL_SECONDS }: DeviceRow): number =>
+export const slowerInterval = ({ intervalSeconds = POLL_INTERVAL_SECONDS }: DeviceAuthorizationRow): number =>
   Math.min(INTERVAL_SECONDS_MAX, intervalSeconds + SLOW_DOWN_SECONDS);

@@ -3,13 +3,13 @@
 import {
   type CollectedToken,
   type CollectToken,
-  DEVELOPER_TOKEN_SECONDS,
+  DEVELOPER_TOKEN_LIFETIME_SECONDS,
   DEVICE_GRANT_TYPE,
 } from '../../../contract/device.ts';
 import type { ErrorCode } from '../../../contract/errors.ts';
 import { TOKENS_PER_ACCOUNT_MAX } from '../../../contract/tokens.ts';
 import type { TokenRow } from '../../engines/store/rows/credentials.ts';
-import type { DeviceRow, TokenRequestEffect } from '../../engines/store/rows/device.ts';
+import type { DeviceAuthorizationRow, TokenRequestEffect } from '../../engines/store/rows/device.ts';
 import type { Store } from '../../engines/store/store.ts';
 import { addMs, type Clock } from '../../kit/clock.ts';
 import { newId, type TokenId } from '../../kit/ids.ts';
@@ -21,7 +21,7 @@ import { verifierMatches } from './codes.ts';
 import type { DeviceAudit } from './device-audit.ts';
 import { isTooSoon, slowerInterval, statusAt } from './state.ts';
 
-const REQUESTS_PER_MINUTE = 300;
+const REQUESTS_PER_MINUTE_MAX = 300;
 const MINUTE_MS = 60_000;
 const CLIENT_ID_PATTERN = /^[A-Za-z0-9._:-]{1,64}$/;
 const VERIFIER_PATTERN = /^[A-Za-z0-9._~-]{43,128}$/;
@@ -47,7 +47,7 @@ export class TokenCollector {
     const limit = {
       name: 'device.tokens',
       what: 'requests for tokens',
-      max: REQUESTS_PER_MINUTE,
+      max: REQUESTS_PER_MINUTE_MAX,
       withinMs: MINUTE_MS,
     } as const;
     this.#requestTally = parts.tallies.of({ ...limit, scope: 'address' });
@@ -60,7 +60,7 @@ export class TokenCollector {
     const hash = recognizeSecret('device_code', deviceCode);
     if (!hash) throw invalidGrant();
     const now = clock.now();
-    const decide = (row: DeviceRow | undefined): Verdict => verdictOf(row, clientId, verifier, now);
+    const decide = (row: DeviceAuthorizationRow | undefined): Verdict => decideVerdict(row, clientId, verifier, now);
     const { row, verdict } = await store.atomically(async trx => {
       const collectResult = await trx.device.collect(hash, now, decide, TOKENS_PER_ACCOUNT_MAX);
       const { row, verdict } = collectResult;
@@ -76,7 +76,7 @@ export class TokenCollector {
     return {
       access_token: verdict.mintedCredential.text.reveal(),
       token_type: 'Bearer',
-      expires_in: DEVELOPER_TOKEN_SECONDS,
+      expires_in: DEVELOPER_TOKEN_LIFETIME_SECONDS,
       scope: row.scopes.join(' '),
       token_id: verdict.token.id,
       application_ids: [...(row.applicationIds ?? [])],
@@ -87,7 +87,7 @@ export class TokenCollector {
    * Drops a revoked token from the cache. The token was revoked because its device code was sent again, so the code may
    * have been stolen.
    */
-  async #forgetToken({ accountId }: DeviceRow, tokenId: TokenId): Promise<void> {
+  async #forgetToken({ accountId }: DeviceAuthorizationRow, tokenId: TokenId): Promise<void> {
     const { store, forget } = this.#parts;
     const token = accountId && (await store.tokens.get(accountId, tokenId));
     if (token) forget(token.hash.toString('hex'));
@@ -113,7 +113,12 @@ function parametersOf(request: CollectToken): { deviceCode: string; clientId: st
  * is checked before the code is checked for an earlier redemption. Concurrent requests of one client are therefore
  * refused as too soon, and do not revoke the token. A later request after the redemption indicates theft.
  */
-function verdictOf(row: DeviceRow | undefined, clientId: string, verifier: string | undefined, now: Date): Verdict {
+function decideVerdict(
+  row: DeviceAuthorizationRow | undefined,
+  clientId: string,
+  verifier: string | undefined,
+  now: Date,
+): Verdict {
   if (!row || row.clientId !== clientId || !isFromStarter(row, verifier))
     return { kind: 'nothing', errorCode: 'invalid_grant' };
   const status = statusAt(row, now);
@@ -123,16 +128,16 @@ function verdictOf(row: DeviceRow | undefined, clientId: string, verifier: strin
   if (status === 'redeemed' && row.tokenId) return { kind: 'revoke', token: row.tokenId, errorCode: 'invalid_grant' };
   if (status !== 'approved' || !row.accountId) return { kind: 'count', errorCode: 'authorization_pending' };
   const mintedToken = mint('developer_token');
-  return { kind: 'redeem', token: tokenOf(row, row.accountId, mintedToken, now), mintedCredential: mintedToken };
+  return { kind: 'redeem', token: newTokenRow(row, row.accountId, mintedToken, now), mintedCredential: mintedToken };
 }
 
-const isFromStarter = ({ codeChallenge }: DeviceRow, verifier: string | undefined): boolean =>
+const isFromStarter = ({ codeChallenge }: DeviceAuthorizationRow, verifier: string | undefined): boolean =>
   codeChallenge === undefined ||
   (verifier !== undefined && VERIFIER_PATTERN.test(verifier) && verifierMatches(codeChallenge, verifier));
 
-const tokenOf = (
-  row: DeviceRow,
-  accountId: NonNullable<DeviceRow['accountId']>,
+const newTokenRow = (
+  row: DeviceAuthorizationRow,
+  accountId: NonNullable<DeviceAuthorizationRow['accountId']>,
   { hash, prefix }: MintedCredential,
   now: Date,
 ): TokenRow => ({
@@ -141,7 +146,7 @@ const tokenOf = (
   name: row.deviceName ?? row.clientId,
   ...{ prefix, hash, kind: 'developer', scopes: row.scopes, cidrAllow: [] },
   createdAt: now,
-  expiresAt: addMs(now, DEVELOPER_TOKEN_SECONDS * 1000),
+  expiresAt: addMs(now, DEVELOPER_TOKEN_LIFETIME_SECONDS * 1000),
   applicationIds: row.applicationIds ?? [],
 });
 

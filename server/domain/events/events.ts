@@ -15,8 +15,8 @@ import { StreamWakers } from './stream-wakers.ts';
 import { Streams } from './streams.ts';
 
 /** Notifications wake streams. If a notification is lost, a stream reads again after this time. */
-const POLL_MS = 2_000;
-const BATCH = 100;
+const POLL_INTERVAL_MS = 2_000;
+const BATCH_MAX = 100;
 /**
  * Ids are padded to this length, so that they sort correctly as strings. The largest integer that is safe in JSON has
  * this many digits.
@@ -52,7 +52,7 @@ export class EventService implements Events, Closeable {
   ): Promise<{ events: readonly SessionEvent[]; nextAfter?: string }> {
     const types = typesOf(query);
     const period = periodOf(query);
-    const session = await this.#session(caller, query.session);
+    const session = await this.#findSession(caller, query.session);
     const filter = { ...filterOf(Number(query.after ?? 0), session, types, query.limit), ...period };
     const { events, through, full } = await this.#parts.events.read(caller.applicationId, filter);
     return { events: events.map(eventView), ...(full ? { nextAfter: formattedEventId(through) } : {}) };
@@ -65,7 +65,7 @@ export class EventService implements Events, Closeable {
   ): AsyncGenerator<readonly SessionEvent[], void> {
     const types = typesOf(query);
     const period = periodOf(query);
-    const session = await this.#session(caller, query.session);
+    const session = await this.#findSession(caller, query.session);
     const { closingSignal: closing } = this.#streams;
     if (closing.aborted) throw serviceStopping();
     const streamPlace = this.#streams.enter(caller.applicationId);
@@ -81,7 +81,7 @@ export class EventService implements Events, Closeable {
         // The type of the last event is always included, so that a stream that is filtered by other types also ends.
         const readTypes = session && types ? [...types, FINAL_EVENT_TYPE] : types;
         const page = await this.#parts.events.read(caller.applicationId, {
-          ...filterOf(afterId, session, readTypes, BATCH),
+          ...filterOf(afterId, session, readTypes, BATCH_MAX),
           ...(period.from ? { from: period.from } : {}), // `to` is checked below.
         });
         afterId = page.through;
@@ -91,7 +91,7 @@ export class EventService implements Events, Closeable {
         const isOver = isLastPage(page, session);
         if (visibleEvents.length > 0 || !isOver) yield visibleEvents.map(eventView);
         if (isOver) return;
-        if (!page.full && !signal.aborted) await waker.next(POLL_MS);
+        if (!page.full && !signal.aborted) await waker.next(POLL_INTERVAL_MS);
       } while (!signal.aborted);
     } finally {
       waker.close();
@@ -109,7 +109,7 @@ export class EventService implements Events, Closeable {
     return this.#parts.events.newestId(applicationId);
   }
 
-  async #session(caller: AgentCaller, id: string | undefined): Promise<SessionRow | undefined> {
+  async #findSession(caller: AgentCaller, id: string | undefined): Promise<SessionRow | undefined> {
     return id === undefined ? undefined : requireSession(this.#parts.sessions, caller.applicationId, id);
   }
 }
@@ -140,9 +140,9 @@ const filterOf = (
 });
 
 const typesOf = ({ type }: EventQuery): readonly EventType[] | undefined =>
-  type?.split(',').map(word => typeNamed(word.trim()));
+  type?.split(',').map(word => requireEventType(word.trim()));
 
-function typeNamed(word: string): EventType {
+function requireEventType(word: string): EventType {
   const type = EVENT_TYPES.find(known => known === word);
   if (!type)
     throw invalidRequest([

@@ -31,8 +31,8 @@ export class Streams implements Closeable {
   }
 
   #closeStream(application: ApplicationId): void {
-    const remaining = (this.#openCounts.get(application) ?? 1) - 1;
-    if (remaining > 0) this.#openCounts.set(application, remaining);
+    const remainingCount = (this.#openCounts.get(application) ?? 1) - 1;
+    if (remainingCount > 0) this.#openCounts.set(application, remainingCount);
     else this.#openCounts.delete(application);
   }
 }

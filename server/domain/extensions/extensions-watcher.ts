@@ -19,7 +19,7 @@ const EXTENSION_IDS_FIELD = 'extensionIds';
 /** Number of hexadecimal characters of the checksum in a folder name: 128 bits, which are enough for unique names. */
 const FOLDER_NAME_CHARACTERS = 32;
 
-export interface LoadingParts extends Pick<Runtime, 'clock' | 'log'> {
+export interface ExtensionsWatcherParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly rows: Pick<ExtensionRows, 'use'>;
   readonly artifacts: Pick<Artifacts, 'open'>;
   readonly keyOf: (application: ApplicationId, checksum: string) => ArtifactKey;
@@ -35,7 +35,7 @@ interface StoredExtension {
   readonly checksum: string;
 }
 
-export const extensionsWatcher = (parts: LoadingParts): Watcher => ({
+export const extensionsWatcher = (parts: ExtensionsWatcherParts): Watcher => ({
   name: 'extensions',
 
   check: async (caller, { watcherSettings }) => {
@@ -61,7 +61,7 @@ export const extensionsWatcher = (parts: LoadingParts): Watcher => ({
 });
 
 async function requireExtensions(
-  { rows, clock }: LoadingParts,
+  { rows, clock }: ExtensionsWatcherParts,
   application: ApplicationId,
   ids: readonly string[],
 ): Promise<readonly ExtensionRow[]> {
@@ -74,9 +74,9 @@ async function requireExtensions(
     ]);
   // Finds only extensions of this application.
   const usedRows = await rows.use(application, ids as readonly ExtensionId[], clock.now());
-  const byId = new Map<string, ExtensionRow>(usedRows.map(row => [row.id, row]));
-  const foundRows = ids.flatMap(id => byId.get(id) ?? []);
-  const missingId = ids.find(id => !byId.has(id));
+  const rowById = new Map<string, ExtensionRow>(usedRows.map(row => [row.id, row]));
+  const foundRows = ids.flatMap(id => rowById.get(id) ?? []);
+  const missingId = ids.find(id => !rowById.has(id));
   if (missingId !== undefined)
     throw fault(
       'unknown_extension',
@@ -103,9 +103,9 @@ const jailRequired = () =>
 
 /** Throws if two packages have the same Chromium extension id, because one package would replace the other. */
 function assertDistinct(rows: readonly ExtensionRow[]): void {
-  const owners = new Map<string, ExtensionRow>();
+  const rowByOwnId = new Map<string, ExtensionRow>();
   for (const row of rows) {
-    const otherRow = row.ownId === undefined ? undefined : owners.get(row.ownId);
+    const otherRow = row.ownId === undefined ? undefined : rowByOwnId.get(row.ownId);
     if (otherRow && otherRow.checksum !== row.checksum)
       throw invalidRequest([
         {
@@ -113,12 +113,12 @@ function assertDistinct(rows: readonly ExtensionRow[]): void {
           message: `names ${otherRow.id} and ${row.id}, which are versions of the same extension; expected one`,
         },
       ]);
-    if (row.ownId !== undefined) owners.set(row.ownId, row);
+    if (row.ownId !== undefined) rowByOwnId.set(row.ownId, row);
   }
 }
 
 async function load(
-  parts: LoadingParts,
+  parts: ExtensionsWatcherParts,
   liveSession: LiveSession,
   sessionExtensions: readonly StoredExtension[],
   signal: AbortSignal,
@@ -146,7 +146,7 @@ async function load(
 }
 
 const placeWithinLimits = (
-  parts: LoadingParts,
+  parts: ExtensionsWatcherParts,
   liveSession: LiveSession,
   extension: StoredExtension,
   signal: AbortSignal,
@@ -158,7 +158,7 @@ const placeWithinLimits = (
   );
 
 async function place(
-  { artifacts, keyOf, packages }: LoadingParts,
+  { artifacts, keyOf, packages }: ExtensionsWatcherParts,
   liveSession: LiveSession,
   { id, checksum }: StoredExtension,
   signal: AbortSignal,
@@ -173,7 +173,7 @@ async function place(
 
 const folderName = (checksum: string): string => checksum.slice(0, FOLDER_NAME_CHARACTERS);
 
-const folderFor = ({ packages }: LoadingParts, liveSession: LiveSession, checksum: string): string =>
+const folderFor = ({ packages }: ExtensionsWatcherParts, liveSession: LiveSession, checksum: string): string =>
   packages.folderIn(liveSession.box.folderInBox, folderName(checksum));
 
 /** Returns the extensions that `check` stored in the settings of the session. */

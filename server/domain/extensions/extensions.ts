@@ -16,7 +16,7 @@ import type { AgentCaller } from '../identity/caller.ts';
  */
 const FILE_GRACE_MS = 3_600_000;
 const DAY_MS = 86_400_000;
-const FORGET_BATCH = 500;
+const FORGET_BATCH_MAX = 500;
 const FILE_NAME_CHARACTERS_MAX = 255;
 
 export interface ExtensionsParts {
@@ -82,11 +82,11 @@ export class Extensions {
   async removeUnused(): Promise<{ forgotten: number; files: number }> {
     const { rows, artifacts, keyOf, clock, unusedDays } = this.#parts;
     const now = clock.now();
-    const forgottenCount = await rows.forget(addMs(now, -unusedDays * DAY_MS), FORGET_BATCH);
+    const forgottenCount = await rows.forget(addMs(now, -unusedDays * DAY_MS), FORGET_BATCH_MAX);
     const remove = (application: ApplicationId, checksum: string): Promise<void> =>
       artifacts.remove([keyOf(application, checksum)]);
     let fileCount = 0;
-    while (fileCount < FORGET_BATCH && (await rows.dropFile(addMs(now, -FILE_GRACE_MS), remove))) fileCount++;
+    while (fileCount < FORGET_BATCH_MAX && (await rows.dropFile(addMs(now, -FILE_GRACE_MS), remove))) fileCount++;
     return { forgotten: forgottenCount, files: fileCount };
   }
 

@@ -10,12 +10,12 @@ import type { ApplicationId, DownloadId, SessionId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Limits } from '../limits/limits.ts';
 import type { Outbox } from './outbox.ts';
-import { mimeTypeOf, SNIFFED_BYTES } from './sniff.ts';
+import { mimeTypeOf, SNIFFED_BYTES_MAX } from './sniff.ts';
 import { downloadGuids, downloadState } from './whole-files.ts';
 
 const READ_CHUNK_BYTES = 256 * 1024;
 /** Twice the maximum number of downloads per session, because a partial file has two names for a moment. */
-const NAMES_MAX = 20_000;
+const FILE_NAMES_MAX = 20_000;
 
 export interface DownloadKeeperParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly rows: DownloadRows;
@@ -45,12 +45,12 @@ export class DownloadKeeper {
   }
 
   /** Returns the guids of all downloads that have a file in the box, complete or partial. */
-  async guidsIn(folder: string): Promise<readonly string[]> {
-    return downloadGuids(await listHostileFolder(folder, this.parts.downloadsFolder, NAMES_MAX));
+  async listGuids(folder: string): Promise<readonly string[]> {
+    return downloadGuids(await listHostileFolder(folder, this.parts.downloadsFolder, FILE_NAMES_MAX));
   }
 
-  async fileStateOf(folder: string, guid: string): Promise<'whole' | 'partial' | 'absent'> {
-    return downloadState(await listHostileFolder(folder, this.parts.downloadsFolder, NAMES_MAX), guid);
+  async readFileState(folder: string, guid: string): Promise<'whole' | 'partial' | 'absent'> {
+    return downloadState(await listHostileFolder(folder, this.parts.downloadsFolder, FILE_NAMES_MAX), guid);
   }
 
   /** Throws `LimitExceeded` if a limit of the session or of its application would be exceeded. */
@@ -80,7 +80,7 @@ export class DownloadKeeper {
    * link. The caller then removes the first link.
    */
   async keepByLink(row: DownloadRow, path: string): Promise<CompleteDownload | undefined> {
-    const { head, ...linkedFile } = await this.parts.staging.linkIn(path, SNIFFED_BYTES);
+    const { head, ...linkedFile } = await this.parts.staging.linkIn(path, SNIFFED_BYTES_MAX);
     return this.#complete(row, linkedFile, mimeTypeOf(head, row.filename), { kind: 'service' });
   }
 
@@ -130,7 +130,8 @@ async function* firstBytes(file: FileHandle, bytes: number, head: { bytes: Buffe
   for await (const chunk of file.createReadStream({
     ...{ start: 0, end: bytes - 1, autoClose: false, highWaterMark: READ_CHUNK_BYTES },
   })) {
-    if (head.bytes.length < SNIFFED_BYTES) head.bytes = Buffer.concat([head.bytes, chunk.subarray(0, SNIFFED_BYTES)]);
+    if (head.bytes.length < SNIFFED_BYTES_MAX)
+      head.bytes = Buffer.concat([head.bytes, chunk.subarray(0, SNIFFED_BYTES_MAX)]);
     yield chunk;
   }
 }

@@ -14,28 +14,28 @@ import { downloadName } from './file-names.ts';
 /** Maximum number of downloads per session. Further downloads are cancelled, and only the first of them is reported. */
 export const DOWNLOADS_MAX = 10_000;
 const TOO_MANY_DOWNLOADS = `the session has reached its limit of ${DOWNLOADS_MAX} downloads; further downloads are cancelled and not reported`;
-const RETRY_MS = 2_000;
+const RETRY_INTERVAL_MS = 2_000;
 /**
  * If less space than this is free, the disk counts as full. Chromium stops downloads at about 16 MiB of free space, and
  * other processes write at the same time.
  */
-const DISK_FULL_BYTES = 64 * 1024 ** 2;
+const FREE_BYTES_MIN = 64 * 1024 ** 2;
 const DISK_FULL_REASON = 'the disk is full';
 const INTERRUPTED_REASON = 'it was cancelled or interrupted';
 /**
  * How often the folder is polled for downloads that began before an adoption. Chromium sends no further events for such
  * downloads.
  */
-const FOLDER_POLL_MS = 1_000;
+const FOLDER_POLL_INTERVAL_MS = 1_000;
 /**
  * A file can be missed while Chromium renames it, so it counts as absent only after it has been missed this many times.
  */
-const LOOKS_BEFORE_ABSENT = 2;
+const MISSES_BEFORE_ABSENT = 2;
 /**
  * How many times the folder is searched for files of downloads that began while no server was connected. Such a file
  * may appear after a short delay.
  */
-const UNOBSERVED_LOOKS = 5;
+const UNOBSERVED_SEARCHES = 5;
 
 interface WatchedDownload {
   readonly row: DownloadRow;
@@ -138,7 +138,7 @@ export class DownloadWatch implements DownloadListener {
         } catch (error) {
           if (signal.aborted) return;
           log.warn('download.retried', { sessionId: this.#liveSession.id, reason: reason(error) });
-          await clock.sleep(RETRY_MS, signal).catch(() => {});
+          await clock.sleep(RETRY_INTERVAL_MS, signal).catch(() => {});
         }
     };
     const work = run().finally(() => this.#pendingWork.delete(work));
@@ -167,9 +167,9 @@ export class DownloadWatch implements DownloadListener {
   async #findUnobservedDownloads(): Promise<void> {
     const { keeper, live: liveSession } = { keeper: this.#keeper, live: this.#liveSession };
     let previousGuids = new Set<string>();
-    for (let look = 0; look < UNOBSERVED_LOOKS; look++) {
-      if (look > 0) await keeper.parts.clock.sleep(FOLDER_POLL_MS, this.#leaveController.signal);
-      const seenGuids = new Set(await keeper.guidsIn(liveSession.box.folder));
+    for (let search = 0; search < UNOBSERVED_SEARCHES; search++) {
+      if (search > 0) await keeper.parts.clock.sleep(FOLDER_POLL_INTERVAL_MS, this.#leaveController.signal);
+      const seenGuids = new Set(await keeper.listGuids(liveSession.box.folder));
       for (const guid of seenGuids) {
         if (
           !previousGuids.has(guid) ||
@@ -202,7 +202,7 @@ export class DownloadWatch implements DownloadListener {
     try {
       // The order matters: a file that is still present after the measurement was also present during the measurement.
       const availableBytes = await keeper.parts.staging.freeBytes();
-      const fileState = await keeper.fileStateOf(liveSession.box.folder, row.guid);
+      const fileState = await keeper.readFileState(liveSession.box.folder, row.guid);
       keeper.parts.log.info('download.broke_off', {
         sessionId: liveSession.id,
         free: availableBytes,
@@ -210,8 +210,8 @@ export class DownloadWatch implements DownloadListener {
         receivedBytes,
         totalBytes,
       });
-      const freeBeforeRemoval = availableBytes - (fileState === 'absent' ? receivedBytes : 0);
-      return freeBeforeRemoval < Math.max(DISK_FULL_BYTES, totalBytes - receivedBytes)
+      const freeBytesBeforeRemoval = availableBytes - (fileState === 'absent' ? receivedBytes : 0);
+      return freeBytesBeforeRemoval < Math.max(FREE_BYTES_MIN, totalBytes - receivedBytes)
         ? DISK_FULL_REASON
         : INTERRUPTED_REASON;
     } catch {
@@ -223,10 +223,11 @@ export class DownloadWatch implements DownloadListener {
     const { keeper, live: liveSession } = { keeper: this.#keeper, live: this.#liveSession };
     let absentCount = 0;
     while (!watchedDownload.hasEnded) {
-      const fileState = await keeper.fileStateOf(liveSession.box.folder, watchedDownload.row.guid);
-      if (fileState === 'partial') await keeper.parts.clock.sleep(FOLDER_POLL_MS, this.#leaveController.signal);
+      const fileState = await keeper.readFileState(liveSession.box.folder, watchedDownload.row.guid);
+      if (fileState === 'partial')
+        await keeper.parts.clock.sleep(FOLDER_POLL_INTERVAL_MS, this.#leaveController.signal);
       else if (fileState === 'whole') watchedDownload.hasEnded = true;
-      else if (++absentCount === LOOKS_BEFORE_ABSENT) {
+      else if (++absentCount === MISSES_BEFORE_ABSENT) {
         watchedDownload.hasEnded = true;
         return this.#fail(watchedDownload, INTERRUPTED_REASON);
       }

@@ -91,8 +91,8 @@ export class Downloads {
     const { application, object } = links.read(token);
     const [kind = '', id = ''] = splitObject(object);
     const find = kind === DOWNLOAD_KIND ? this.#find : finders[kind];
-    const found = await find?.(application, id);
-    if (found) return found;
+    const foundFile = await find?.(application, id);
+    if (foundFile) return foundFile;
     throw fault('not_found', 'The file that this link refers to no longer exists.', {
       advice: 'The file was deleted, or its retention period has ended.',
     });
@@ -117,7 +117,7 @@ export class Downloads {
     return {
       ...{ id, sessionId, filename, mimeType, size, checksum },
       createdAt: createdAt.toISOString(),
-      downloadUrl: await this.#urlOf(row, isStored, expiresAt),
+      downloadUrl: await this.#createUrl(row, isStored, expiresAt),
       downloadUrlExpiresAt: expiresAt.toISOString(),
     };
   }
@@ -126,7 +126,7 @@ export class Downloads {
    * Returns a URL of the object store if the store can sign links and already has the file. Otherwise returns a URL of
    * this service.
    */
-  async #urlOf(row: CompleteDownload, isStored: boolean, expiresAt: Date): Promise<string> {
+  async #createUrl(row: CompleteDownload, isStored: boolean, expiresAt: Date): Promise<string> {
     const { artifacts, links } = this.#parts;
     const responseHeaders = {
       contentType: row.mimeType,
@@ -185,11 +185,11 @@ function filterOf(query: DownloadsQuery): Omit<DownloadFilter, 'limit' | 'offset
 }
 
 /** Matches a date, or a date and a time. `Date` alone accepts almost any text that contains a number. */
-const ISO_8601 = /^\d{4}-\d\d-\d\d([Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:?\d\d)?)?$/;
+const ISO_8601_PATTERN = /^\d{4}-\d\d-\d\d([Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:?\d\d)?)?$/;
 
 function timeOf(path: string, text: string): Date {
   const time = new Date(text);
-  if (!ISO_8601.test(text) || Number.isNaN(time.getTime()))
+  if (!ISO_8601_PATTERN.test(text) || Number.isNaN(time.getTime()))
     throw invalidRequest([
       { path, message: 'is not a valid time; expected a date or a time in ISO 8601, such as 2026-09-24T10:16:02Z' },
     ]);

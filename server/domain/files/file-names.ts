@@ -4,8 +4,8 @@ import { fault } from '../faults.ts';
 
 const NAME_BYTES_MAX = 255;
 const DEFAULT_NAME = 'download';
-const CONTROL_CHARACTER = /[\u0000-\u001f\u007f]/;
-const FORBIDDEN_CHARACTERS = /[\u0000-\u001f\u007f/\\]/g;
+const CONTROL_CHARACTER_PATTERN = /[\u0000-\u001f\u007f]/;
+const FORBIDDEN_CHARACTERS_PATTERN = /[\u0000-\u001f\u007f/\\]/g;
 
 /** Returns the name unchanged. Throws a fault with the reason if it is not allowed. */
 export function requireUploadName(name: string): string {
@@ -19,14 +19,14 @@ export function requireUploadName(name: string): string {
 function nameProblem(name: string): string | undefined {
   if (name === '' || name === '.' || name === '..') return 'is not allowed';
   if (/[/\\]/.test(name)) return 'contains a slash';
-  if (CONTROL_CHARACTER.test(name)) return 'contains a control character';
+  if (CONTROL_CHARACTER_PATTERN.test(name)) return 'contains a control character';
   if (Buffer.byteLength(name) > NAME_BYTES_MAX) return `has ${Buffer.byteLength(name)} bytes`;
   return undefined;
 }
 
 /** Makes the name of a download safe to display. The browser also does this, unless it has been compromised. */
 export function downloadName(suggestedName: string): string {
-  const cleanedName = shorten(suggestedName.toWellFormed().replace(FORBIDDEN_CHARACTERS, '_'));
+  const cleanedName = shorten(suggestedName.toWellFormed().replace(FORBIDDEN_CHARACTERS_PATTERN, '_'));
   return cleanedName === '' || cleanedName === '.' || cleanedName === '..' ? DEFAULT_NAME : cleanedName;
 }
 

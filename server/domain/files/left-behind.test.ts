@@ -29,7 +29,7 @@ test('if the row of a complete download cannot be written, stores the downloads 
     await salvage.moveIn(session, join(root, session), [GUID]);
   }
 
-  let isDown = true;
+  let isDatabaseDown = true;
   const stagedNames = new Map<SessionId, string>();
   const rowOf = (sessionId: SessionId) => {
     const state = stagedNames.has(sessionId) ? 'complete' : 'running';
@@ -40,7 +40,7 @@ test('if the row of a complete download cannot be written, stores the downloads 
     ofSession: async (session: SessionId) => [rowOf(session)],
     usedBytes: async () => ({ session: 0, application: 0 }),
     complete: async ({ sessionId }: DownloadRow, outboxRow: OutboxRow) => {
-      if (isDown && sessionId === BROKEN_SESSION) throw new Error('the database is down');
+      if (isDatabaseDown && sessionId === BROKEN_SESSION) throw new Error('the database is down');
       stagedNames.set(sessionId, outboxRow.staged);
       return true;
     },
@@ -60,7 +60,7 @@ test('if the row of a complete download cannot be written, stores the downloads 
   assert.deepEqual(await storeLeftBehindFiles(parts), { taken: 1, failed: 0 });
   assert.deepEqual([...stagedNames.keys()], [OTHER_SESSION]);
   assert.deepEqual(await readdir(join(root, 'salvage')), [BROKEN_SESSION]);
-  isDown = false;
+  isDatabaseDown = false;
   assert.deepEqual(await storeLeftBehindFiles(parts), { taken: 1, failed: 0 });
   for (const session of [BROKEN_SESSION, OTHER_SESSION])
     assert.equal(

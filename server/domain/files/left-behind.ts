@@ -9,7 +9,7 @@ import { type DownloadId, isUuid, newId, type SessionId } from '../../kit/ids.ts
 import { type DownloadKeeper, LimitExceeded } from './download-keeper.ts';
 import { downloadName } from './file-names.ts';
 
-const BATCH = 100;
+const BATCH_MAX = 100;
 
 export interface LeftBehindParts {
   readonly keeper: DownloadKeeper;
@@ -30,7 +30,7 @@ export async function storeLeftBehindFiles(parts: LeftBehindParts): Promise<{ ta
     }
   let failedCount = 0;
   const waitingSessions = new Set(await salvage.sessions());
-  for (const { sessionId, guid } of await rows.listOrphaned(host, BATCH))
+  for (const { sessionId, guid } of await rows.listOrphaned(host, BATCH_MAX))
     if (
       !waitingSessions.has(sessionId) &&
       (await rows.fail(sessionId, guid, INCOMPLETE_REASON, clock.now(), SERVICE_ACTOR))
@@ -49,10 +49,10 @@ export async function failIncompleteDownloads(
   completeFiles: readonly string[],
 ): Promise<void> {
   const { rows, clock, log } = parts;
-  const names = new Set(completeFiles);
+  const completeFileGuids = new Set(completeFiles);
   try {
     for (const { state, guid } of await rows.ofSession(session.id))
-      if (state === 'running' && !names.has(guid))
+      if (state === 'running' && !completeFileGuids.has(guid))
         await rows.fail(session.id, guid, INCOMPLETE_REASON, clock.now(), SERVICE_ACTOR);
   } catch (error) {
     // Not fatal: `storeLeftBehindFiles` also marks these downloads.

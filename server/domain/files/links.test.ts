@@ -4,7 +4,7 @@ import { addMs, type Clock, systemClock } from '../../kit/clock.ts';
 import { isFault } from '../../kit/fault.ts';
 import { type ApplicationId, newId } from '../../kit/ids.ts';
 import { Secret } from '../../kit/secret.ts';
-import { LINK_MS, Links } from './links.ts';
+import { LINK_LIFETIME_MS, Links } from './links.ts';
 
 describe('a signed link', () => {
   const application = newId<ApplicationId>(systemClock.now());
@@ -21,9 +21,9 @@ describe('a signed link', () => {
 
   it('is valid for six hours, and identifies its object', () => {
     const link = links.make(linkedObject);
-    assert.equal(link.expiresAt.getTime() - now.getTime(), LINK_MS);
+    assert.equal(link.expiresAt.getTime() - now.getTime(), LINK_LIFETIME_MS);
     assert.deepEqual(links.read(tokenOf(link.url)), linkedObject);
-    now = addMs(now, LINK_MS - 1);
+    now = addMs(now, LINK_LIFETIME_MS - 1);
     assert.deepEqual(links.read(tokenOf(link.url)), linkedObject);
     now = addMs(now, 1);
     assertRefused(tokenOf(link.url), 'signed_url_expired');
@@ -45,7 +45,7 @@ describe('a signed link', () => {
         verb,
         app,
         object,
-        addMs(now, 10 * LINK_MS)
+        addMs(now, 10 * LINK_LIFETIME_MS)
           .getTime()
           .toString(36),
       ],

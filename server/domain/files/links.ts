@@ -6,7 +6,7 @@ import { type ApplicationId, isUuid } from '../../kit/ids.ts';
 import type { Secret } from '../../kit/secret.ts';
 import { fault } from '../faults.ts';
 
-export const LINK_MS = 6 * 3600_000;
+export const LINK_LIFETIME_MS = 6 * 3600_000;
 const LINK_VERSION = '1';
 const LINK_PATH = '/v1/browsers/files/';
 
@@ -36,7 +36,7 @@ export class Links {
 
   /** Returns the expiry time of a link that is created now. */
   expiry(): Date {
-    return addMs(this.#clock.now(), LINK_MS);
+    return addMs(this.#clock.now(), LINK_LIFETIME_MS);
   }
 
   /** Creates a link for GET requests. The link is also valid for HEAD requests, which reveal less. */

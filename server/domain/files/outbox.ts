@@ -13,10 +13,10 @@ import type { Closeable } from '../../kit/scope.ts';
 import { withTimeout } from '../../kit/wait.ts';
 
 const UPLOADS_AT_ONCE_MAX = 4;
-const FIRST_RETRY_MS = 1_000;
+const RETRY_MIN_MS = 1_000;
 const RETRY_MAX_MS = 60_000;
 /** Maximum time to wait on shutdown until the aborted uploads have stopped. The next process repeats these uploads. */
-const CLOSE_WAIT_MS = 5_000;
+const CLOSE_WAIT_MAX_MS = 5_000;
 
 export interface OutboxParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly rows: OutboxRows;
@@ -106,7 +106,7 @@ export class Outbox implements Closeable {
   async close(): Promise<void> {
     this.#closeController.abort(new Error('the outbox is closing'));
     const runningPromises = [...this.#runningUploads.values()].map(({ done }) => done);
-    await withTimeout(CLOSE_WAIT_MS, 'the outbox to stop', () => Promise.all(runningPromises)).catch(error =>
+    await withTimeout(CLOSE_WAIT_MAX_MS, 'the outbox to stop', () => Promise.all(runningPromises)).catch(error =>
       this.#parts.log.warn('outbox.close_unfinished', { reason: reason(error) }),
     );
   }
@@ -114,11 +114,11 @@ export class Outbox implements Closeable {
   #begin(row: OutboxRow): void {
     // The key was checked when the file was posted. The store checks it again.
     const key = row.key as ArtifactKey;
-    const whenStored = this.#store(row, key).finally(() => {
+    const uploadPromise = this.#store(row, key).finally(() => {
       this.#runningUploads.delete(row.id);
       if (!this.#closeController.signal.aborted) this.#parts.prompt();
     });
-    this.#runningUploads.set(row.id, { key, done: whenStored });
+    this.#runningUploads.set(row.id, { key, done: uploadPromise });
   }
 
   async #store(row: OutboxRow, key: ArtifactKey): Promise<void> {
@@ -139,9 +139,9 @@ export class Outbox implements Closeable {
 
   async #postpone(row: OutboxRow): Promise<void> {
     const { rows, clock, log } = this.#parts;
-    const waitMs = Math.min(RETRY_MAX_MS, FIRST_RETRY_MS * 2 ** Math.min(row.attempts, 10));
+    const retryDelayMs = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(row.attempts, 10));
     await rows
-      .postpone(row.id, addMs(clock.now(), waitMs))
+      .postpone(row.id, addMs(clock.now(), retryDelayMs))
       .catch(error => log.warn('outbox.not_put_off', { objectKey: row.key, reason: reason(error) }));
   }
 }

@@ -12,9 +12,9 @@ import type { Runtime } from '../../kit/runtime.ts';
 import type { Outbox } from './outbox.ts';
 
 /** Maximum number of sessions per run. A long backlog is removed in several runs. */
-const BATCH = 100;
+const BATCH_MAX = 100;
 /** Number of keys that are collected before their files are removed together. */
-const KEYS_AT_ONCE = 500;
+const KEYS_AT_ONCE_MAX = 500;
 
 /** Deletes the rows of one kind of file, such as downloads. Called after the files of the session were removed. */
 export type RowCleanup = (application: ApplicationId, session: SessionId) => Promise<void>;
@@ -51,7 +51,7 @@ export async function sweepPlan({ rows, clock }: Pick<RetentionParts, 'rows' | '
   readonly sessions: readonly SessionDueForDeletion[];
 }> {
   const now = clock.now();
-  const [files, sessions] = await Promise.all([rows.listFilesDue(now, BATCH), rows.listRowsDue(now, BATCH)]);
+  const [files, sessions] = await Promise.all([rows.listFilesDue(now, BATCH_MAX), rows.listRowsDue(now, BATCH_MAX)]);
   return { files, sessions };
 }
 
@@ -63,17 +63,17 @@ export async function sweep(parts: RetentionParts): Promise<{ files: number; ses
     expiredSessions: readonly SessionDueForDeletion[],
     work: (one: SessionDueForDeletion) => Promise<void>,
   ): Promise<void> => {
-    for (const one of expiredSessions)
+    for (const session of expiredSessions)
       try {
-        await work(one);
+        await work(session);
         counts[counterName] += 1;
       } catch (error) {
         counts.failed += 1;
-        log.warn('retention.failed', { sessionId: one.id, what: counterName, reason: reason(error) });
+        log.warn('retention.failed', { sessionId: session.id, what: counterName, reason: reason(error) });
       }
   };
-  await processEach('files', await rows.listFilesDue(clock.now(), BATCH), one => removeFiles(parts, one));
-  await processEach('sessions', await rows.listRowsDue(clock.now(), BATCH), one =>
+  await processEach('files', await rows.listFilesDue(clock.now(), BATCH_MAX), one => removeFiles(parts, one));
+  await processEach('sessions', await rows.listRowsDue(clock.now(), BATCH_MAX), one =>
     rows.forget(one.applicationId, one.id),
   );
   return counts;
@@ -86,7 +86,7 @@ async function removeFiles(parts: RetentionParts, { applicationId, id }: Session
   let keys = (await unstoredRows.keysWithPrefix(applicationId, prefix)) as ArtifactKey[];
   for await (const key of artifacts.list(prefix)) {
     keys.push(key);
-    if (keys.length < KEYS_AT_ONCE) continue;
+    if (keys.length < KEYS_AT_ONCE_MAX) continue;
     await outbox.remove(applicationId, keys);
     keys = [];
   }

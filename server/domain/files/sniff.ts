@@ -61,11 +61,11 @@ const TEXT_TYPES: Readonly<Record<string, string>> = {
 };
 
 /** Number of bytes at the beginning of a file that are examined. */
-export const SNIFFED_BYTES = 512;
+export const SNIFFED_BYTES_MAX = 512;
 const UNKNOWN_TYPE = 'application/octet-stream';
 
 export function mimeTypeOf(head: Uint8Array, filename: string): string {
-  const bytes = Buffer.from(head.buffer, head.byteOffset, Math.min(head.byteLength, SNIFFED_BYTES));
+  const bytes = Buffer.from(head.buffer, head.byteOffset, Math.min(head.byteLength, SNIFFED_BYTES_MAX));
   const extension = /\.([a-z0-9]{1,8})$/i.exec(filename)?.[1]?.toLowerCase() ?? '';
   if (hasBytes(bytes, 0, '504b0304') || hasBytes(bytes, 0, '504b0506'))
     return ZIP_TYPES[extension] ?? 'application/zip';

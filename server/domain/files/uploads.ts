@@ -76,7 +76,7 @@ export class Uploads {
     const { rows, stored, limits, sessionBytesMax } = this.#parts;
     const { maxUploadBytes, maxStoredBytes } = await limits.effective(caller.applicationId);
     const uploads = await rows.ofSession(row.applicationId, row.id);
-    const usedBytes = sum(uploads);
+    const usedBytes = totalSizeOf(uploads);
     // The name is not known yet, and the upload may replace any file. `#keep` checks the exact sum of the session.
     const replaceableBytes = Math.max(0, ...uploads.map(({ size }) => size));
     const storedBytes = await stored.ofApplication(row.applicationId);
@@ -125,7 +125,7 @@ export class Uploads {
   }
 
   /** Returns the uploads in the form used by the session resource. */
-  async viewsOf(session: SessionRow): Promise<NonNullable<Session['uploads']>> {
+  async readViews(session: SessionRow): Promise<NonNullable<Session['uploads']>> {
     const rows = await this.#parts.rows.ofSession(session.applicationId, session.id);
     return rows.map(({ name, size, checksum, createdAt }) => ({
       ...{ fileName: name, size, checksum },
@@ -144,7 +144,7 @@ export class Uploads {
     const otherUploads = (await rows.ofSession(session.applicationId, session.id)).filter(
       ({ name }) => name !== fileName,
     );
-    if (sum(otherUploads) + size > sessionBytesMax) throw uploadTooLarge(sessionBytesMax);
+    if (totalSizeOf(otherUploads) + size > sessionBytesMax) throw uploadTooLarge(sessionBytesMax);
     const now = clock.now();
     // The file is written before the row, because a row must not name a file that does not exist. If the row is not
     // written, a repeated upload replaces the file.
@@ -167,7 +167,7 @@ export class Uploads {
   }
 }
 
-const sum = (rows: readonly UploadRow[]): number => rows.reduce((bytes, { size }) => bytes + size, 0);
+const totalSizeOf = (rows: readonly UploadRow[]): number => rows.reduce((bytes, { size }) => bytes + size, 0);
 
 const uploadTooLarge = (bytes: number) =>
   fault(

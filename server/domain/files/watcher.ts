@@ -10,7 +10,7 @@ import type { Uploads } from './uploads.ts';
 import { completeGuids } from './whole-files.ts';
 
 /** Larger than the number of entries that the downloads folder of a box can contain. */
-const NAMES_MAX = 1_000_000;
+const FILE_NAMES_MAX = 1_000_000;
 
 export interface FilesWatcherParts {
   readonly keeper: DownloadKeeper;
@@ -34,12 +34,12 @@ export const filesWatcher = ({ keeper, salvage, uploads, prompt }: FilesWatcherP
   // are recognized later.
   salvage: async (row, { folder }) => {
     const { downloadsFolder } = keeper.parts;
-    const completeFiles = completeGuids(await listHostileFolder(folder, downloadsFolder, NAMES_MAX));
+    const completeFiles = completeGuids(await listHostileFolder(folder, downloadsFolder, FILE_NAMES_MAX));
     await salvage.moveIn(row.id, `${folder}/${downloadsFolder}`, completeFiles);
     await failIncompleteDownloads(keeper, row, completeFiles);
   },
 
   ended: prompt,
 
-  describe: async row => ({ uploads: await uploads.viewsOf(row) }),
+  describe: async row => ({ uploads: await uploads.readViews(row) }),
 });

@@ -29,17 +29,17 @@ export async function assertMayJoin(
   const [firstHost] = otherHosts;
   if (!firstHost) return { storeMark: await markWhenAlone(storage) };
   const hostText = `host ${firstHost.id} (${firstHost.url})`;
-  const isSiblingProcess = (other: LivingHost): boolean => areSiblingProcesses(ownHost, other);
+  const isSiblingProcess = (otherHost: LivingHost): boolean => areSiblingProcesses(ownHost, otherHost);
   if (storage.kind === 'disk' && !otherHosts.every(isSiblingProcess))
     throw joinRefused(`This server keeps files on its disk, and the database is in use by ${hostText}.`, {
       cure: 'Several hosts need one bucket: set BERTH_S3_BUCKET for all of them, or stop the other host.',
     });
-  for (const other of otherHosts) assertCompatible(ownHost, other);
+  for (const otherHost of otherHosts) assertCompatible(ownHost, otherHost);
   if (storage.kind === 'disk') return { storeMark: DISK_MARK };
   const storeMark = await storage.mark();
-  for (const other of otherHosts)
-    if (other.storeMark !== NO_MARK && other.storeMark !== storeMark)
-      throw joinRefused(`The bucket of this server differs from that of host ${other.id} (${other.url}).`, {
+  for (const otherHost of otherHosts)
+    if (otherHost.storeMark !== NO_MARK && otherHost.storeMark !== storeMark)
+      throw joinRefused(`The bucket of this server differs from that of host ${otherHost.id} (${otherHost.url}).`, {
         cure: 'Set the same BERTH_S3_BUCKET and BERTH_S3_ENDPOINT for all hosts.',
       });
   return { storeMark: storeMark ?? firstHost.storeMark };
@@ -56,30 +56,30 @@ async function markWhenAlone(storage: FileStorage): Promise<string> {
   return mark().catch(() => NO_MARK);
 }
 
-function assertCompatible(ownHost: JoiningHost, other: LivingHost): void {
-  const hostText = `host ${other.id} (${other.url})`;
-  if (other.storeMark === DISK_MARK && !areSiblingProcesses(ownHost, other))
+function assertCompatible(ownHost: JoiningHost, otherHost: LivingHost): void {
+  const hostText = `host ${otherHost.id} (${otherHost.url})`;
+  if (otherHost.storeMark === DISK_MARK && !areSiblingProcesses(ownHost, otherHost))
     throw joinRefused(`The database is in use by ${hostText}, which keeps files on its disk.`, {
       cure: 'Several hosts need one bucket: set BERTH_S3_BUCKET for all of them, and restart the other host.',
     });
-  if (other.secretMark !== ownHost.secretMark)
+  if (otherHost.secretMark !== ownHost.secretMark)
     throw joinRefused(`The secret of this server differs from that of ${hostText}.`, {
       cure: 'Set the same BERTH_SECRET for all hosts.',
     });
-  const skewMs = Math.abs(other.clockMs - ownHost.clockMs);
+  const skewMs = Math.abs(otherHost.clockMs - ownHost.clockMs);
   if (skewMs > CLOCK_SKEW_MAX_MS)
     throw joinRefused(`The clock of this server differs by ${Math.round(skewMs / 1000)} s from that of ${hostText}.`, {
       cure: 'Synchronize the clocks of all machines with NTP, then start again.',
     });
   if (
-    hasSocketUrl(ownHost) || hasSocketUrl(other)
-      ? !areSiblingProcesses(ownHost, other)
-      : hasLoopbackUrl(ownHost) !== hasLoopbackUrl(other)
+    hasSocketUrl(ownHost) || hasSocketUrl(otherHost)
+      ? !areSiblingProcesses(ownHost, otherHost)
+      : hasLoopbackUrl(ownHost) !== hasLoopbackUrl(otherHost)
   )
     throw joinRefused(`This server (${ownHost.url}) and ${hostText} cannot reach each other at these addresses.`, {
       cure: 'Set BERTH_PEER_URL of each host to an address at which the others reach it.',
     });
-  if (other.url === ownHost.url)
+  if (otherHost.url === ownHost.url)
     throw joinRefused(`The address ${ownHost.url} is also the address of ${hostText}.`, {
       cure: 'Set BERTH_PEER_URL of each host to an address at which the others reach it.',
     });
@@ -89,8 +89,8 @@ function assertCompatible(ownHost: JoiningHost, other: LivingHost): void {
  * Whether both hosts are processes of one installation on one machine. Such processes share a folder, and reach each
  * other over Unix sockets.
  */
-const areSiblingProcesses = (ownHost: Pick<JoiningHost, 'url'>, other: Pick<JoiningHost, 'url'>): boolean =>
-  hasSocketUrl(ownHost) && hasSocketUrl(other) && new URL(ownHost.url).hash === new URL(other.url).hash;
+const areSiblingProcesses = (ownHost: Pick<JoiningHost, 'url'>, otherHost: Pick<JoiningHost, 'url'>): boolean =>
+  hasSocketUrl(ownHost) && hasSocketUrl(otherHost) && new URL(ownHost.url).hash === new URL(otherHost.url).hash;
 
 const hasSocketUrl = ({ url }: Pick<JoiningHost, 'url'>): boolean => url.startsWith('unix:');
 

@@ -8,7 +8,7 @@ import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { withTimeout } from '../../kit/wait.ts';
 import { assertMayJoin, type FileStorage } from './fits.ts';
-import { choose, roomByRegion, roomOf } from './placement.ts';
+import { roomByRegion, roomOf, selectHost } from './placement.ts';
 
 export interface LeaseTimes {
   readonly ms: number;
@@ -80,10 +80,10 @@ export class Fleet implements Closeable {
     const now = await rows.now();
     const clockMs = Math.round(clock.now().getTime() - now.getTime() - (clock.monotonicMs() - queryStartMs) / 2);
     const row = { ...ownFields, id: host, incarnation: randomUUID(), clockMs };
-    const beganMs = clock.monotonicMs();
+    const joinStartMs = clock.monotonicMs();
     const check = (otherHosts: readonly LivingHost[]) => assertMayJoin(row, storage, otherHosts);
     const { wasLost } = await rows.join(row, this.leaseMs, check, this.#renewLoop === undefined);
-    this.#lease = { row, untilMs: beganMs + this.leaseMs, sinceMs: beganMs };
+    this.#lease = { row, untilMs: joinStartMs + this.leaseMs, sinceMs: joinStartMs };
     await this.#refresh();
     this.#renewLoop ??= this.#keepRenewing();
     log.info('fleet.joined', { hosts: this.#livingHosts.length, url: row.url });
@@ -185,7 +185,7 @@ export class Fleet implements Closeable {
 
   /** Returns the host that should take a session next. Undefined if no host takes sessions. */
   choose(region: string | undefined, excluded: ReadonlySet<HostId> = new Set()): HostId | undefined {
-    const chosenHost = choose(
+    const chosenHost = selectHost(
       this.#livingHosts.filter(({ id }) => !excluded.has(id)),
       { ownHost: this.#parts.host, placedCounts: this.#placedCounts, ...(region === undefined ? {} : { region }) },
     );

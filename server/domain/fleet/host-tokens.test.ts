@@ -11,33 +11,33 @@ const [A, B, C] = [newId<HostId>(new Date()), newId<HostId>(new Date()), newId<H
 const REQUEST = { method: 'GET', path: '/v1/browsers/sessions?limit=1' };
 const CLIENT = { ip: '10.0.0.9', address: '10.0.0.8', port: 4321 };
 
-const at = (host: HostId, aheadMs = 0, secret = SECRET): HostTokens =>
+const tokensOf = (host: HostId, aheadMs = 0, secret = SECRET): HostTokens =>
   new HostTokens(secret, host, { ...systemClock, now: () => new Date(Date.now() + aheadMs) });
 
 const assertRefused = (read: () => unknown, why: RegExp): void =>
   assert.throws(read, error => isFault(error, 'permission_denied') && why.test(error.message));
 
 test('a token identifies the host that passed a request on and the caller that sent the request', () => {
-  assert.deepEqual(at(B).read(at(A).make(B, REQUEST, CLIENT), REQUEST), { host: A, ...CLIENT });
+  assert.deepEqual(tokensOf(B).read(tokensOf(A).make(B, REQUEST, CLIENT), REQUEST), { host: A, ...CLIENT });
 });
 
 test('refuses a token on another host, for another method or path, after its expiry, and on the host that issued it', () => {
-  const token = at(A).make(B, REQUEST, CLIENT);
-  assertRefused(() => at(C).read(token, REQUEST), /for another host/);
-  assertRefused(() => at(B).read(token, { ...REQUEST, method: 'POST' }), /for another request/);
-  assertRefused(() => at(B).read(token, { ...REQUEST, path: '/v1/browsers/sessions' }), /for another request/);
-  assertRefused(() => at(B, 15_001).read(token, REQUEST), /has expired/);
-  assertRefused(() => at(A).read(at(A).make(A, REQUEST, CLIENT), REQUEST), /in a loop/);
+  const token = tokensOf(A).make(B, REQUEST, CLIENT);
+  assertRefused(() => tokensOf(C).read(token, REQUEST), /for another host/);
+  assertRefused(() => tokensOf(B).read(token, { ...REQUEST, method: 'POST' }), /for another request/);
+  assertRefused(() => tokensOf(B).read(token, { ...REQUEST, path: '/v1/browsers/sessions' }), /for another request/);
+  assertRefused(() => tokensOf(B, 15_001).read(token, REQUEST), /has expired/);
+  assertRefused(() => tokensOf(A).read(tokensOf(A).make(A, REQUEST, CLIENT), REQUEST), /in a loop/);
 });
 
 test('refuses a token that was signed with another secret, altered or forged', () => {
-  const token = at(A).make(B, REQUEST, CLIENT);
+  const token = tokensOf(A).make(B, REQUEST, CLIENT);
   const [payload = '', signature = ''] = token.split('.');
   const changedPayload = Buffer.from(
     Buffer.from(payload, 'base64url').toString().replace('10.0.0.9', '10.0.0.1'),
   ).toString('base64url');
-  const foreignToken = at(A, 0, new Secret('t'.repeat(32))).make(B, REQUEST, CLIENT);
-  for (const one of [
+  const foreignToken = tokensOf(A, 0, new Secret('t'.repeat(32))).make(B, REQUEST, CLIENT);
+  for (const badToken of [
     foreignToken,
     `${changedPayload}.${signature}`,
     `${payload}.`,
@@ -46,5 +46,5 @@ test('refuses a token that was signed with another secret, altered or forged', (
     '.',
     'x'.repeat(100_000),
   ])
-    assertRefused(() => at(B).read(one, REQUEST), /was not issued by this fleet/);
+    assertRefused(() => tokensOf(B).read(badToken, REQUEST), /was not issued by this fleet/);
 });

@@ -14,8 +14,8 @@ export const HOST_TOKEN_HEADER = 'x-berth-host-token';
  * Validity of a token. It is longer than the clock skew between hosts: a host whose clock differs by more than five
  * seconds is refused when it starts.
  */
-const VALIDITY_MS = 15_000;
-const TOKEN_CHARS_MAX = 8192;
+const TOKEN_LIFETIME_MS = 15_000;
+const TOKEN_CHARACTERS_MAX = 8192;
 
 export interface PassedRequest {
   readonly method: string;
@@ -35,7 +35,7 @@ export class HostTokens {
   }
 
   make(to: HostId, { method, path }: PassedRequest, { ip, address, port }: Omit<ForwardedFrom, 'host'>): string {
-    const expiresAtMs = this.#clock.now().getTime() + VALIDITY_MS;
+    const expiresAtMs = this.#clock.now().getTime() + TOKEN_LIFETIME_MS;
     const payload = JSON.stringify([this.#host, to, method, path, expiresAtMs, ip, address, port ?? null]);
     return `${Buffer.from(payload).toString('base64url')}.${this.#sign(payload)}`;
   }
@@ -45,7 +45,8 @@ export class HostTokens {
    * @throws Fault `permission_denied` for a token that no host of this fleet made for this request.
    */
   read(token: string, { method, path }: PassedRequest): ForwardedFrom {
-    const [encodedPayload = '', signature = '', ...extraParts] = token.length > TOKEN_CHARS_MAX ? [] : token.split('.');
+    const [encodedPayload = '', signature = '', ...extraParts] =
+      token.length > TOKEN_CHARACTERS_MAX ? [] : token.split('.');
     const payload = Buffer.from(encodedPayload, 'base64url').toString();
     if (extraParts.length > 0 || !equalsInConstantTime(signature, this.#sign(payload)))
       throw tokenRefused('was not issued by this fleet');
@@ -88,7 +89,7 @@ export function acceptForwarded(
 }
 
 /** Hosts with the same secret have the same mark. The mark reveals nothing about the secret. */
-export const markOf = (secret: Secret): string =>
+export const secretMarkOf = (secret: Secret): string =>
   createHmac('sha256', secret.reveal()).update('fleet secret mark').digest('hex').slice(0, 32);
 
 function equalsInConstantTime(actual: string, expected: string): boolean {

@@ -37,10 +37,10 @@ const waitForNextTurn = () => new Promise<void>(resolve => setImmediate(resolve)
 test('a create that is joining the queue when the service stops is refused, and is removed from the queue', async () => {
   const joinResult = Promise.withResolvers<QueuePosition>();
   const { line, left, enter } = createLine({ join: () => joinResult.promise });
-  const outcome = enter();
+  const outcomePromise = enter();
   line.stop(() => new Error('the service is stopping'));
   joinResult.resolve({ turn: 1, place: 7 });
-  assert.deepEqual(await Promise.race([outcome, waitForNextTurn().then(() => 'waiting')]), { refused: REFUSAL });
+  assert.deepEqual(await Promise.race([outcomePromise, waitForNextTurn().then(() => 'waiting')]), { refused: REFUSAL });
   assert.deepEqual(left, [7]);
 });
 
@@ -48,11 +48,11 @@ test('removes the row of a create whose caller disconnects while the row is bein
   const refreshResult = Promise.withResolvers<void>();
   const callerController = new AbortController();
   const { line, clock, left, enter } = createLine({ refresh: () => refreshResult.promise });
-  const outcome = enter(callerController.signal);
+  const outcomePromise = enter(callerController.signal);
   await waitForNextTurn();
   await clock.advance(1_000);
   callerController.abort(new Error('gone'));
-  await assert.rejects(outcome);
+  await assert.rejects(outcomePromise);
   assert.deepEqual(left, [7]);
   refreshResult.resolve();
   await waitForNextTurn();

@@ -17,7 +17,7 @@ import { nextInLine } from './next-in-line.ts';
  * Interval at which waiting creates are checked and their rows refreshed. The store ignores rows that have not been
  * refreshed for five seconds.
  */
-const RETRY_MS = 1_000;
+const RETRY_INTERVAL_MS = 1_000;
 /** Several sessions that end within this time are announced together. */
 const GATHER_INTERVAL_MS = 20;
 const ROWS_PER_ROUND_MAX = 5_000;
@@ -142,7 +142,7 @@ export class Line implements Closeable {
   }
 
   /** Returns the number of waiting creates of the application, over all hosts. */
-  waitingOf(application: ApplicationId): Promise<number> {
+  countWaiting(application: ApplicationId): Promise<number> {
     return this.#parts.rows.waitingOf(application);
   }
 
@@ -196,7 +196,7 @@ export class Line implements Closeable {
   async #refreshWhileWaiting(): Promise<void> {
     const { rows, clock } = this.#parts;
     while (this.#waiters.size > 0 && !this.#closeController.signal.aborted) {
-      await clock.sleep(RETRY_MS, this.#closeController.signal).catch(() => {});
+      await clock.sleep(RETRY_INTERVAL_MS, this.#closeController.signal).catch(() => {});
       const currentWaiters = [...this.#waiters.values()];
       const rowOf = ({ row, lastRefusal: refused }: Waiter): WaitingCreate => ({
         ...row,

@@ -9,8 +9,8 @@ import type { Endings } from '../sessions/endings.ts';
 import type { Fleet } from './fleet.ts';
 
 /** Interval of the check. With a lease of 12 seconds, the sessions of a lost host end within 15 seconds. */
-export const LOST_CHECK_MS = 1_000;
-const BATCH = 200;
+export const LOST_CHECK_INTERVAL_MS = 1_000;
+const BATCH_MAX = 200;
 
 export const HOST_LOST: SessionEnd = { status: 'ERROR', reason: 'host_lost' };
 
@@ -28,7 +28,7 @@ export async function endSessionsOfLostHosts(parts: LostHostsParts): Promise<{ l
   const lostHosts = await rows.markLost(fleet.leaseMs);
   for (const hostId of lostHosts) log.warn('fleet.host_lost', { hostId });
   if (lostHosts.length > 0) await fleet.refreshHosts();
-  const orphans = await rows.orphans(BATCH);
+  const orphans = await rows.orphans(BATCH_MAX);
   await Promise.all(orphans.map(id => endings.end(id, HOST_LOST)));
   await unlockContexts(parts);
   if (!fleet.isAlone || lostHosts.length > 0) await rows.reassignLostWork(parts.host);

@@ -8,23 +8,26 @@ const row = (place: number, applicationId = A, change: Partial<QueuedCreate> = {
   ...{ turn: 0, place, applicationId, region: null, why: 'host' },
   ...change,
 });
-const next = (rows: readonly QueuedCreate[], free: Readonly<Record<string, number>>): number[] => [
+const nextPlacesIn = (rows: readonly QueuedCreate[], free: Readonly<Record<string, number>>): number[] => [
   ...nextInLine(rows, new Map(Object.entries(free))),
 ];
 
 test('selects as many creates as there are free slots, in order', () => {
-  assert.deepEqual(next([row(1), row(2, B), row(3)], { local: 2 }), [1, 2]);
-  assert.deepEqual(next([row(1)], { local: 0 }), []);
+  assert.deepEqual(nextPlacesIn([row(1), row(2, B), row(3)], { local: 2 }), [1, 2]);
+  assert.deepEqual(nextPlacesIn([row(1)], { local: 0 }), []);
 });
 
 test('assigns a create a slot in its region only, and does not block other creates if that region has no free slot', () => {
-  const far = row(1, A, { region: 'far' });
-  assert.deepEqual(next([far, row(2, B)], { local: 1 }), [2]);
-  assert.deepEqual(next([far, row(2, B)], { local: 1, far: 1 }), [1, 2]);
-  assert.deepEqual(next([row(1), row(2, B)], { local: 1, far: 1 }), [1, 2]);
+  const farRow = row(1, A, { region: 'far' });
+  assert.deepEqual(nextPlacesIn([farRow, row(2, B)], { local: 1 }), [2]);
+  assert.deepEqual(nextPlacesIn([farRow, row(2, B)], { local: 1, far: 1 }), [1, 2]);
+  assert.deepEqual(nextPlacesIn([row(1), row(2, B)], { local: 1, far: 1 }), [1, 2]);
 });
 
 test('selects the first create of an application at its limit without using a slot, and none of the later creates of that application', () => {
-  const limited = row(1, A, { why: 'concurrent' });
-  assert.deepEqual(next([limited, row(2, A, { why: 'concurrent' }), row(3, A), row(4, B)], { local: 1 }), [1, 4]);
+  const limitedRow = row(1, A, { why: 'concurrent' });
+  assert.deepEqual(
+    nextPlacesIn([limitedRow, row(2, A, { why: 'concurrent' }), row(3, A), row(4, B)], { local: 1 }),
+    [1, 4],
+  );
 });

@@ -27,7 +27,7 @@ export function nextInLine(rows: readonly QueuedCreate[], freeSlots: ReadonlyMap
 }
 
 /** Returns the requested region if it has room. If no region was requested, returns the region with the most room. */
-function regionFor(remaining: ReadonlyMap<string, number>, region: string | null): string | undefined {
-  const fittingRegions = [...remaining].filter(([name, room]) => room > 0 && (region === null || name === region));
+function regionFor(remainingRoom: ReadonlyMap<string, number>, region: string | null): string | undefined {
+  const fittingRegions = [...remainingRoom].filter(([name, room]) => room > 0 && (region === null || name === region));
   return fittingRegions.sort(([, one], [, other]) => other - one)[0]?.[0];
 }

@@ -6,7 +6,7 @@ import type { Fleet } from './fleet.ts';
 /**
  * Maximum number of objects whose owner is remembered. The owner does not change, because a session stays on its host.
  */
-const REMEMBERED_MAX = 10_000;
+const REMEMBERED_OWNERS_MAX = 10_000;
 
 export type OwnedKind = 'session' | 'download' | 'invocation' | 'handoff' | 'action';
 
@@ -53,7 +53,7 @@ export class Owners {
     const owner = await find(id);
     if (!owner) return undefined;
     const [oldestId] = this.#ownersById.keys();
-    if (this.#ownersById.size >= REMEMBERED_MAX && oldestId !== undefined) this.#ownersById.delete(oldestId);
+    if (this.#ownersById.size >= REMEMBERED_OWNERS_MAX && oldestId !== undefined) this.#ownersById.delete(oldestId);
     this.#ownersById.set(id, owner);
     return owner;
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { LivingHost } from '../../engines/store/rows/hosts.ts';
 import type { HostId } from '../../kit/ids.ts';
-import { choose } from './placement.ts';
+import { selectHost } from './placement.ts';
 
 const OWN = 'b' as HostId;
 
@@ -25,7 +25,7 @@ const chooseHost = (
   hosts: readonly LivingHost[],
   region?: string,
   placedCounts = new Map<HostId, number>(),
-): string | undefined => choose(hosts, { ownHost: OWN, placedCounts, ...(region === undefined ? {} : { region }) });
+): string | undefined => selectHost(hosts, { ownHost: OWN, placedCounts, ...(region === undefined ? {} : { region }) });
 
 test('chooses the host with the lowest share of used slots', () => {
   assert.equal(chooseHost([host('a', { used: 5 }), host('b', { used: 6 }), host('c', { slots: 100, used: 40 })]), 'c');
@@ -51,9 +51,9 @@ test('never chooses a host that is draining, is restarting or has no slots', () 
 });
 
 test('chooses a host in the requested region if the region has a host that takes sessions', () => {
-  const far = host('c', { region: 'far', used: 9 });
-  assert.equal(chooseHost([host('b'), far], 'far'), 'c');
-  assert.equal(chooseHost([host('b'), { ...far, draining: true }], 'far'), 'b');
+  const farHost = host('c', { region: 'far', used: 9 });
+  assert.equal(chooseHost([host('b'), farHost], 'far'), 'c');
+  assert.equal(chooseHost([host('b'), { ...farHost, draining: true }], 'far'), 'b');
 });
 
 test('chooses a full host only if no host has room', () => {

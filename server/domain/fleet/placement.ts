@@ -15,7 +15,7 @@ export interface ChoiceOptions {
  * Returns the host that should take a session, or undefined if no host takes sessions. A host without a free slot is
  * chosen only if no host has a free slot. The create then waits there.
  */
-export function choose(
+export function selectHost(
   hosts: readonly LivingHost[],
   { ownHost, region, placedCounts }: ChoiceOptions,
 ): HostId | undefined {

@@ -29,9 +29,9 @@ export class CdpHandoffs {
     input: JsonObject,
   ): Promise<JsonObject> {
     const { mask, ...params } = input;
-    const record = typeof mask === 'boolean' ? { record: mask ? 'mask' : 'keep' } : {};
-    const terms = { ...params, ...record };
-    const issues = [...maskIssues(input, record.record), ...this.#parts.issuesOf(terms)];
+    const recordField = typeof mask === 'boolean' ? { record: mask ? 'mask' : 'keep' } : {};
+    const terms = { ...params, ...recordField };
+    const issues = [...maskIssues(input, recordField.record), ...this.#parts.issuesOf(terms)];
     if (issues.length > 0)
       throw new Error(`Berth.handoff: ${issues.map(({ path, message }) => `${path} ${message}`).join('; ')}`);
     try {

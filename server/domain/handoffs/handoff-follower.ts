@@ -8,9 +8,9 @@ import type { Lease } from './lease.ts';
 import { isOpen } from './view.ts';
 
 /** Changes on another host are detected by reading the row at this interval. */
-const POLL_MS = 2_000;
+const POLL_INTERVAL_MS = 2_000;
 
-export interface FollowedHandoffsParts {
+export interface HandoffFollowerParts {
   readonly rows: Pick<HandoffRows, 'get'>;
   /** Returns undefined if the session is not running on this host. */
   readonly leaseOf: (session: SessionId) => Pick<Lease, 'control' | 'onChange'> | undefined;
@@ -18,9 +18,9 @@ export interface FollowedHandoffsParts {
 }
 
 export class HandoffFollower {
-  readonly #parts: FollowedHandoffsParts;
+  readonly #parts: HandoffFollowerParts;
 
-  constructor(parts: FollowedHandoffsParts) {
+  constructor(parts: HandoffFollowerParts) {
     this.#parts = parts;
   }
 
@@ -43,15 +43,15 @@ export class HandoffFollower {
    */
   async waitUntilReturned(session: SessionId, signal: AbortSignal): Promise<void> {
     const { clock, leaseOf } = this.#parts;
-    const untilMs = clock.monotonicMs() + COMMAND_WAIT_MAX_MS;
+    const deadlineMs = clock.monotonicMs() + COMMAND_WAIT_MAX_MS;
     for (;;) {
       // Checked first: a service that is stopping has no lease, which would look as if control had been given back.
       signal.throwIfAborted();
       const control = leaseOf(session)?.control;
       if (!control) return;
-      const leftMs = untilMs - clock.monotonicMs();
-      if (leftMs <= 0) throw handoffClaimed({ id: control.handoffId, sessionId: session });
-      await this.#sleepUntilChange(session, leftMs, signal);
+      const remainingMs = deadlineMs - clock.monotonicMs();
+      if (remainingMs <= 0) throw handoffClaimed({ id: control.handoffId, sessionId: session });
+      await this.#sleepUntilChange(session, remainingMs, signal);
     }
   }
 
@@ -68,11 +68,11 @@ export class HandoffFollower {
     isExpected: (now: HandoffRow) => boolean,
   ): Promise<HandoffRow> {
     const { rows, clock } = this.#parts;
-    const untilMs = clock.monotonicMs() + waitMs;
+    const deadlineMs = clock.monotonicMs() + waitMs;
     for (let currentRow = row; ; ) {
-      const leftMs = untilMs - clock.monotonicMs();
-      if (isExpected(currentRow) || leftMs <= 0 || signal.aborted) return currentRow;
-      await this.#sleepUntilChange(currentRow.sessionId, Math.min(leftMs, POLL_MS), signal);
+      const remainingMs = deadlineMs - clock.monotonicMs();
+      if (isExpected(currentRow) || remainingMs <= 0 || signal.aborted) return currentRow;
+      await this.#sleepUntilChange(currentRow.sessionId, Math.min(remainingMs, POLL_INTERVAL_MS), signal);
       currentRow = (await rows.get(row.applicationId, row.id)) ?? currentRow;
     }
   }

@@ -22,7 +22,7 @@ import { fault, invalidRequest, notFound, roleMissing, scopeMissing, sessionNotR
 import type { Applications } from '../identity/applications.ts';
 import type { AccountCaller, AgentCaller, RequestSource } from '../identity/caller.ts';
 import { mint, recognizeSecret } from '../identity/credentials.ts';
-import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
+import { type Cursors, type ListName, listPageOf } from '../identity/cursors.ts';
 import { assertSteppedUp } from '../identity/step-up.ts';
 import type { LiveSessions } from '../sessions/live.ts';
 import { handoffEnded, staleFence } from './faults.ts';
@@ -34,7 +34,7 @@ import { handoffView, isOpen } from './view.ts';
 
 const WRONG_SECRETS_MAX = 10;
 const EVIDENCE_BYTES_MAX = 4_096;
-const URL_CHARS_MAX = 1_000;
+const URL_CHARACTERS_MAX = 1_000;
 
 type ApiCaller = AgentCaller | AccountCaller;
 
@@ -95,7 +95,7 @@ export class Handoffs {
       ...(sessionId === undefined ? {} : { session: sessionId.toLowerCase() as SessionId }), // The schema requires a UUID.
       ...(caller.kind === 'agentKey' ? { key: caller.keyId } : {}),
     });
-    return pageOf(
+    return listPageOf(
       rows,
       limit,
       row => ({ ...handoffView(row), ...(caller.kind === 'agentKey' ? {} : this.listedPageOrigin(row)) }),
@@ -113,8 +113,9 @@ export class Handoffs {
     const { row, browserCookie } = await this.#requireReadable(presentedCredentials, appId, id);
     const currentRow =
       waitSeconds > 0 ? await this.#parts.handoffFollower.waitForChange(row, 1000 * waitSeconds, signal) : row;
-    const context = presentedCredentials.caller?.kind === 'agentKey' ? {} : await this.#contextOf(currentRow);
-    return { value: { ...handoffView(currentRow), ...context }, ...(browserCookie ? { browserCookie } : {}) };
+    const displayFields =
+      presentedCredentials.caller?.kind === 'agentKey' ? {} : await this.#displayFieldsOf(currentRow);
+    return { value: { ...handoffView(currentRow), ...displayFields }, ...(browserCookie ? { browserCookie } : {}) };
   }
 
   async claim(
@@ -283,14 +284,14 @@ export class Handoffs {
   }
 
   /** Returns the data that a person sees before they take control: the application, and the origin of the page. */
-  async #contextOf(row: HandoffRow): Promise<Pick<Handoff, 'applicationName' | 'pageOrigin'>> {
+  async #displayFieldsOf(row: HandoffRow): Promise<Pick<Handoff, 'applicationName' | 'pageOrigin'>> {
     const application = await this.#parts.store.applications.byId(row.applicationId);
     return { ...(application ? { applicationName: application.name } : {}), ...(await this.currentPageOrigin(row)) };
   }
 
   /** Returns the origin of the current page, if the hand-off is open. */
   async currentPageOrigin(row: HandoffRow): Promise<Pick<Handoff, 'pageOrigin'>> {
-    const url = isOpen(row) ? await this.#pageOf(row) : undefined;
+    const url = isOpen(row) ? await this.#pageUrlOf(row) : undefined;
     return url ? { pageOrigin: url.origin } : {};
   }
 
@@ -310,12 +311,12 @@ export class Handoffs {
 
   /** Returns the address without query and fragment, because these may contain text that the person typed. */
   async #addressOf(row: HandoffRow): Promise<string | undefined> {
-    const url = await this.#pageOf(row);
-    return url && `${url.origin}${url.pathname}`.slice(0, URL_CHARS_MAX);
+    const url = await this.#pageUrlOf(row);
+    return url && `${url.origin}${url.pathname}`.slice(0, URL_CHARACTERS_MAX);
   }
 
   /** Returns the address of the page that the person sees first. Undefined if it is not a web address. */
-  async #pageOf({ sessionId, pageId }: HandoffRow): Promise<URL | undefined> {
+  async #pageUrlOf({ sessionId, pageId }: HandoffRow): Promise<URL | undefined> {
     const { browser } = this.#parts.liveSessions.get(sessionId) ?? {};
     const pages = (await browser?.listPages().catch(() => undefined)) ?? [];
     const url = URL.parse((pages.find(({ id }) => id === pageId) ?? pages.at(-1))?.url ?? '');

@@ -43,14 +43,14 @@ export class LeaseNotifier {
     source: AuditSource,
     details: Readonly<Record<string, Detail>> = {},
   ): Promise<void> {
-    const holder = row.holderKind
+    const holderFields = row.holderKind
       ? { holderKind: row.holderKind, ...(row.holderId ? { holder: row.holderId } : {}) }
       : {};
     return this.#parts.audit.record(
       {
         ...{ ...source, action, applicationId: row.applicationId, outcome: 'success' },
         target: { kind: 'handoff', id: row.id },
-        details: { sessionId: row.sessionId, fence: row.fence, ...holder, ...details },
+        details: { sessionId: row.sessionId, fence: row.fence, ...holderFields, ...details },
       },
       trx,
     );

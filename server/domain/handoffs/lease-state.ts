@@ -14,7 +14,7 @@ import type { LeasedSession, LeaseParts } from './lease-parts.ts';
  * If the live view of a person has been closed for longer than this, the person is considered to have left the
  * hand-off.
  */
-export const VIEWER_GONE_MS = 60_000;
+export const VIEWER_GONE_TIMEOUT_MS = 60_000;
 /** Maximum time that pages have to discard their console messages before a hand-off ends. */
 const DISCARD_CONSOLE_MAX_MS = 2_000;
 
@@ -89,10 +89,10 @@ export class LeaseState {
     if (this.#control?.isMasked && !control?.isMasked) {
       this.#isEnding = true;
       this.#timer?.close();
-      const clearPromise = withTimeout(DISCARD_CONSOLE_MAX_MS, 'the pages to discard their console messages', () =>
+      const discardPromise = withTimeout(DISCARD_CONSOLE_MAX_MS, 'the pages to discard their console messages', () =>
         this.#parts.session.browser.discardConsole(),
       );
-      await clearPromise.catch(this.#parts.onFailed);
+      await discardPromise.catch(this.#parts.onFailed);
     }
     if (ownChangeNumber === this.#changeNumber) this.#apply(row, control);
   }
@@ -166,7 +166,7 @@ export class LeaseState {
   }
 
   #startGoneTimer(): void {
-    this.#goneAt = addMs(this.#parts.clock.now(), VIEWER_GONE_MS);
+    this.#goneAt = addMs(this.#parts.clock.now(), VIEWER_GONE_TIMEOUT_MS);
     this.#scheduleDue();
   }
 

@@ -12,8 +12,8 @@ import type { Cover } from '../sessions/live.ts';
 import { type AgentInput, COMMAND_WAIT_MAX_MS, WAITING_COMMANDS_MAX } from './agent-queue.ts';
 import { Lease } from './lease.ts';
 import { BY_SERVICE, type LeasedSession } from './lease-parts.ts';
-import { VIEWER_GONE_MS } from './lease-state.ts';
-import { LEASE_MS } from './taken-control.ts';
+import { VIEWER_GONE_TIMEOUT_MS } from './lease-state.ts';
+import { LEASE_DURATION_MS } from './taken-control.ts';
 
 const id = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10' as SessionId;
 const applicationId = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d20' as ApplicationId;
@@ -87,7 +87,7 @@ function requestedRow(now: Date): HandoffRow {
 const CLAIMER = { kind: 'account', id: 'a', source: BY_SERVICE } as const;
 const ACTOR = { kind: 'viewer' } as const;
 
-const waitOf = (verdict: ReturnType<Lease['judgeInput']>): Promise<unknown> => {
+const requireWait = (verdict: ReturnType<Lease['judgeInput']>): Promise<unknown> => {
   assert.ok(typeof verdict === 'object' && 'wait' in verdict);
   return verdict.wait;
 };
@@ -114,7 +114,9 @@ describe('control by a viewer', () => {
     const control = await lease.take(ANNA);
     const passedInputs: string[] = [];
     for (const name of ['one', 'two', 'three'])
-      void waitOf(lease.judgeInput('Input.dispatchKeyEvent')).then(verdict => passedInputs.push(`${name} ${verdict}`));
+      void requireWait(lease.judgeInput('Input.dispatchKeyEvent')).then(verdict =>
+        passedInputs.push(`${name} ${verdict}`),
+      );
     await lease.giveBack(control?.fence ?? 0);
     await pollUntil(30_000, 'the waiting input to pass', () => (passedInputs.length === 3 ? true : undefined));
     assert.deepEqual(passedInputs, ['one pass', 'two pass', 'three pass']);
@@ -137,10 +139,10 @@ describe('control by a viewer', () => {
   test('refuses input that was queued for too long, and names the command in the error', async () => {
     const { lease, clock } = await setup();
     let control = await lease.take(ANNA);
-    const pendingVerdict = waitOf(lease.judgeInput('Input.insertText'));
-    for (let elapsedMs = 0; elapsedMs < COMMAND_WAIT_MAX_MS; elapsedMs += LEASE_MS / 2) {
+    const pendingVerdict = requireWait(lease.judgeInput('Input.insertText'));
+    for (let elapsedMs = 0; elapsedMs < COMMAND_WAIT_MAX_MS; elapsedMs += LEASE_DURATION_MS / 2) {
       if (control) await lease.renewTakenControl(control);
-      clock.advance(LEASE_MS / 2);
+      clock.advance(LEASE_DURATION_MS / 2);
       control = lease.control;
     }
     const verdict = await pendingVerdict;
@@ -151,7 +153,7 @@ describe('control by a viewer', () => {
   test('refuses input when the queue is full', async () => {
     const { lease } = await setup();
     await lease.take(ANNA);
-    for (let count = 0; count < WAITING_COMMANDS_MAX; count++) void waitOf(lease.judgeInput('Input.insertText'));
+    for (let count = 0; count < WAITING_COMMANDS_MAX; count++) void requireWait(lease.judgeInput('Input.insertText'));
     assert.match(JSON.stringify(lease.judgeInput('Input.insertText')), /100 commands are already queued/);
     await lease.close(false);
   });
@@ -166,9 +168,9 @@ describe('control by a viewer', () => {
   test('expires if its holder does not renew the lease, and agent input passes again', async () => {
     const { lease, clock, events } = await setup();
     const control = await lease.take(ANNA);
-    clock.advance(LEASE_MS / 2);
-    const pendingVerdict = waitOf(lease.judgeInput('Input.insertText'));
-    clock.advance(LEASE_MS / 2);
+    clock.advance(LEASE_DURATION_MS / 2);
+    const pendingVerdict = requireWait(lease.judgeInput('Input.insertText'));
+    clock.advance(LEASE_DURATION_MS / 2);
     assert.equal(await pendingVerdict, 'pass');
     assert.equal(lease.control, undefined);
     assert.equal(control && (await lease.renewTakenControl(control)), false);
@@ -189,7 +191,7 @@ describe('control by a viewer', () => {
       ...requestedRow(now),
       ...takenFields,
       holder: ANNA,
-      leaseExpiresAt: addMs(now, LEASE_MS),
+      leaseExpiresAt: addMs(now, LEASE_DURATION_MS),
     };
     const { lease } = await setup('queue', storedRow);
     assert.equal(lease.control?.fence, 7);
@@ -202,7 +204,7 @@ describe('control by a viewer', () => {
   test('passes queued input when the session is left to the next process', async () => {
     const { lease } = await setup();
     await lease.take(ANNA);
-    const pendingVerdict = waitOf(lease.judgeInput('Input.insertText'));
+    const pendingVerdict = requireWait(lease.judgeInput('Input.insertText'));
     await lease.close(false);
     assert.equal(await pendingVerdict, 'pass');
   });
@@ -220,7 +222,7 @@ describe('a hand-off', () => {
     assert.equal(lease.judgeInput('Input.insertText'), 'pass', 'nobody has control yet');
     const claimResults = await Promise.allSettled([lease.claim(handoffId, CLAIMER), lease.claim(handoffId, CLAIMER)]);
     assert.deepEqual(claimResults.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
-    const pendingVerdict = waitOf(lease.judgeInput('Input.insertText'));
+    const pendingVerdict = requireWait(lease.judgeInput('Input.insertText'));
     assert.equal(covers.at(-1), 'mask');
     const { fence = 0 } = lease.control ?? {};
     await assert.rejects(lease.complete(handoffId, fence - 1, { outcome: 'completed' }, BY_SERVICE), /has ended/);
@@ -236,7 +238,7 @@ describe('a hand-off', () => {
     const { lease, covers, clock } = await setup('queue', undefined, { discardConsole: () => consoleDiscard.promise });
     await lease.request(requestedRow(clock.now()), BY_SERVICE, ACTOR);
     const { row } = await lease.claim(handoffId, CLAIMER);
-    const pendingVerdict = waitOf(lease.judgeInput('Runtime.evaluate'));
+    const pendingVerdict = requireWait(lease.judgeInput('Runtime.evaluate'));
     const completion = lease.complete(handoffId, row.fence, { outcome: 'completed' }, BY_SERVICE);
     await pollUntil(30_000, 'the end', () => (lease.isFresh(row.fence) ? undefined : true));
     assert.ok(lease.control?.isMasked, 'the agent is still held back');
@@ -268,14 +270,14 @@ describe('a hand-off', () => {
     const { lease, clock } = await setUpHandoff();
     await lease.claim(handoffId, CLAIMER);
     const view = lease.attachView();
-    clock.advance(VIEWER_GONE_MS + 1_000);
+    clock.advance(VIEWER_GONE_TIMEOUT_MS + 1_000);
     assert.ok(lease.control, 'the live view is open');
     view.close();
-    clock.advance(VIEWER_GONE_MS / 2);
+    clock.advance(VIEWER_GONE_TIMEOUT_MS / 2);
     lease.attachView().close();
-    clock.advance(VIEWER_GONE_MS / 2 - 2_000);
+    clock.advance(VIEWER_GONE_TIMEOUT_MS / 2 - 2_000);
     assert.ok(lease.control, 'the live view was opened again');
-    clock.advance(VIEWER_GONE_MS);
+    clock.advance(VIEWER_GONE_TIMEOUT_MS);
     await pollUntil(30_000, 'the person to have left', () => (lease.control ? undefined : true));
     await lease.close(false);
   });
@@ -284,7 +286,7 @@ describe('a hand-off', () => {
     const now = new TestClock().now();
     const claimFields = { status: 'claimed', holder: ANNA, fence: 1, leaseExpiresAt: addMs(now, 120_000) } as const;
     const { lease, clock } = await setup('queue', { ...requestedRow(now), ...claimFields });
-    clock.advance(VIEWER_GONE_MS - 1_000);
+    clock.advance(VIEWER_GONE_TIMEOUT_MS - 1_000);
     assert.ok(lease.control);
     clock.advance(2_000);
     await pollUntil(30_000, 'the person to have left', () => (lease.control ? undefined : true));

@@ -29,7 +29,7 @@ import { isExclusive, sessionExclusive } from '../sessions/exclusive.ts';
 import { requireSession } from '../sessions/session.ts';
 import { handoffExists } from './faults.ts';
 import type { Lease } from './lease.ts';
-import { consumerHandoffPage, handoffPage, handoffView } from './view.ts';
+import { consumerHandoffPageUrl, handoffPageUrl, handoffView } from './view.ts';
 
 const OPEN_PER_APPLICATION_MAX = 100;
 const WAIT_ADVICE = 'Wait until some of them end, or cancel one that is no longer needed.';
@@ -75,7 +75,7 @@ export class HandoffRequests {
   ): Promise<Handoff> {
     const { session, lease, origins, consumerId } = await this.#requireValid(application, sessionId, terms);
     const now = this.#parts.clock.now();
-    const { expiresAt, warnings } = await this.#expiryOf(session, terms, now);
+    const { expiresAt, warnings } = await this.#resolveExpiry(session, terms, now);
     const claimableBy = claimersIn(terms);
     const secret = claimableBy === 'link' ? mint('handoff_claim') : undefined;
     const row: HandoffRow = {
@@ -107,11 +107,11 @@ export class HandoffRequests {
     if (terms.record === 'keep') await this.#assertMayRecord(session);
     if ((await store.handoffs.countOpen(application)) >= OPEN_PER_APPLICATION_MAX)
       throw limitReached('open hand-offs in this application', OPEN_PER_APPLICATION_MAX, WAIT_ADVICE);
-    const consumerId = await this.#consumerIn(application, terms);
+    const consumerId = await this.#resolveConsumerId(application, terms);
     return { session, lease, origins, consumerId };
   }
 
-  async #consumerIn(application: ApplicationId, { claimableBy }: HandoffTerms): Promise<ConsumerId | undefined> {
+  async #resolveConsumerId(application: ApplicationId, { claimableBy }: HandoffTerms): Promise<ConsumerId | undefined> {
     if (claimableBy === undefined || !('endUser' in claimableBy)) return undefined;
     const { consumers, handoffs } = this.#parts.store;
     const { providerId, subject } = claimableBy.endUser;
@@ -129,11 +129,11 @@ export class HandoffRequests {
    */
   #claimUrl(row: HandoffRow, secret: string | undefined): string | undefined {
     const { publicUrl } = this.#parts;
-    if (row.claimableBy === 'end_user') return consumerHandoffPage(publicUrl, row);
-    return secret === undefined ? undefined : `${handoffPage(publicUrl, row)}#${secret}`;
+    if (row.claimableBy === 'end_user') return consumerHandoffPageUrl(publicUrl, row);
+    return secret === undefined ? undefined : `${handoffPageUrl(publicUrl, row)}#${secret}`;
   }
 
-  async #expiryOf(
+  async #resolveExpiry(
     session: SessionRow,
     { ttlSeconds = TTL_SECONDS_DEFAULT, extendSession = false }: HandoffTerms,
     now: Date,

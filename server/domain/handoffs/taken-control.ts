@@ -14,7 +14,7 @@ import type { LeaseState } from './lease-state.ts';
  * Length of the lease, which is renewed while the live view is open. After a disconnect, the viewer can reconnect
  * during the remaining time.
  */
-export const LEASE_MS = 30_000;
+export const LEASE_DURATION_MS = 30_000;
 
 export interface TakenControlParts {
   readonly session: Pick<LeasedSession, 'id' | 'applicationId'>;
@@ -44,7 +44,7 @@ export class TakenControl {
       async (trx, { fence, runs }, open) => {
         if (!runs || (open && (open.origin !== 'viewer' || open.holder !== holder))) return undefined;
         const now = clock.now();
-        const leaseFields = { fence: fence + 1, leaseExpiresAt: addMs(now, LEASE_MS) };
+        const leaseFields = { fence: fence + 1, leaseExpiresAt: addMs(now, LEASE_DURATION_MS) };
         await trx.controls.setFence(session.id, leaseFields.fence);
         if (open) return trx.handoffs.change(open.id, leaseFields);
         const row = { ...this.#rowFor(holder, now), ...leaseFields };
@@ -68,7 +68,7 @@ export class TakenControl {
     const row = await changes.make(
       async (trx, _, open) => {
         if (open?.fence !== fence || open.holder !== holder || open.status !== 'claimed') return undefined;
-        return trx.handoffs.change(open.id, { leaseExpiresAt: addMs(clock.now(), LEASE_MS) });
+        return trx.handoffs.change(open.id, { leaseExpiresAt: addMs(clock.now(), LEASE_DURATION_MS) });
       },
       // Control may have ended while the change was being written.
       row => row && state.control?.fence === fence && state.set(row),
@@ -102,7 +102,12 @@ export class TakenControl {
     return {
       ...{ id: newId<HandoffId>(now), applicationId: session.applicationId, sessionId: session.id, origin: 'viewer' },
       ...{ status: 'claimed', instructions: '', reason: 'other', claimableBy: 'viewer', record: 'keep', fence: 0 },
-      ...{ leaseSeconds: LEASE_MS / 1000, requesterKind: 'viewer', createdAt: now, expiresAt: addMs(now, LEASE_MS) },
+      ...{
+        leaseSeconds: LEASE_DURATION_MS / 1000,
+        requesterKind: 'viewer',
+        createdAt: now,
+        expiresAt: addMs(now, LEASE_DURATION_MS),
+      },
       ...{ claimTries: 0, holder, holderKind: 'viewer', claimedAt: now },
       ...(keyId ? { keyId } : {}),
     };

@@ -42,9 +42,9 @@ interface HandoffIds {
 }
 
 /** Returns the address of the page on which a member, or a person with the secret of the link, claims the hand-off. */
-export const handoffPage = (publicUrl: string, { id, applicationId }: HandoffIds): string =>
+export const handoffPageUrl = (publicUrl: string, { id, applicationId }: HandoffIds): string =>
   `${publicUrl}/handoffs/${id}?app=${applicationId}`;
 
 /** Returns the address of the page on which the consumer claims a hand-off that names this consumer. */
-export const consumerHandoffPage = (publicUrl: string, { id, applicationId }: HandoffIds): string =>
+export const consumerHandoffPageUrl = (publicUrl: string, { id, applicationId }: HandoffIds): string =>
   `${publicUrl}/consumer/${applicationId}/handoffs/${id}`;

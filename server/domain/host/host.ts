@@ -12,7 +12,7 @@ import { SingleFlight } from '../../kit/single-flight.ts';
 import type { AccountCaller } from '../identity/caller.ts';
 import { assertOperator } from './operator.ts';
 
-export const HOST_SAMPLE_MS = 60_000;
+export const HOST_SAMPLE_INTERVAL_MS = 60_000;
 
 export type HostFacts = Omit<HostView, 'startedAt' | 'now' | 'samples' | 'checks'>;
 

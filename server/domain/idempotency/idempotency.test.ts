@@ -21,7 +21,7 @@ const WRITE: WriteRequest = {
   isAtomic: true,
 };
 
-class Table implements IdempotencyRows {
+class IdempotencyTable implements IdempotencyRows {
   readonly rows = new Map<string, IdempotencyRow>();
   begunCount = 0;
 
@@ -56,7 +56,7 @@ const callerController = new AbortController();
 const { signal } = callerController;
 
 function createProcesses() {
-  const rows = new Table();
+  const rows = new IdempotencyTable();
   const isLiving = (): boolean => true;
   const at = (host: HostId): Idempotency =>
     new Idempotency({ rows, host, isLiving, secret: new Secret('s'.repeat(32)), clock });

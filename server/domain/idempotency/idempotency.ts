@@ -17,8 +17,8 @@ const RETENTION_MS = 24 * 60 * 60_000;
 /** Maximum time that an identical request waits for the first request. */
 const WAIT_MAX_MS = 30_000;
 /** Interval at which the state of a first request in another process is read. */
-const POLL_MS = 250;
-const SWEEP_BATCH = 1_000;
+const POLL_INTERVAL_MS = 250;
+const SWEEP_BATCH_SIZE = 1_000;
 
 export interface WriteRequest {
   readonly owner: AccountId | ApplicationId;
@@ -85,7 +85,11 @@ export class Idempotency {
       if (beginResult !== 'runs') return beginResult;
       const leftMs = deadlineMs - clock.monotonicMs();
       if (leftMs <= 0) throw stillRunning();
-      await this.#pause(runningRequest?.endPromise, runningRequest ? leftMs : Math.min(leftMs, POLL_MS), signal);
+      await this.#pause(
+        runningRequest?.endPromise,
+        runningRequest ? leftMs : Math.min(leftMs, POLL_INTERVAL_MS),
+        signal,
+      );
     }
   }
 
@@ -99,7 +103,7 @@ export class Idempotency {
 
   /** Deletes keys that are older than 24 hours. */
   async sweep(): Promise<{ swept: number }> {
-    return { swept: await this.#parts.rows.sweep(this.#parts.clock.now(), SWEEP_BATCH) };
+    return { swept: await this.#parts.rows.sweep(this.#parts.clock.now(), SWEEP_BATCH_SIZE) };
   }
 
   async #begin(
@@ -135,10 +139,10 @@ export class Idempotency {
   ): Promise<{ again: FirstRunResult } | 'runs' | 'free'> {
     const { sessionId, kept, hostId } = existingRow;
     if (!existingRow.requestDigest.equals(requestDigest)) throw requestMismatch();
-    const session = sessionId ? { sessionId } : {};
-    if (kept) return { again: { ...session, kept } };
+    const sessionField = sessionId ? { sessionId } : {};
+    if (kept) return { again: { ...sessionField, kept } };
     if (hostId !== this.#parts.host && this.#parts.isLiving(hostId)) return 'runs';
-    if (sessionId) return { again: session };
+    if (sessionId) return { again: sessionField };
     if (!isAtomic) throw firstRunInterrupted();
     await this.#parts.rows.release(existingRow);
     return 'free';

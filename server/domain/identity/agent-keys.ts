@@ -24,9 +24,9 @@ import { BY_OPERATOR, byCaller } from '../audit/by-caller.ts';
 import { fault, limitReached, notFound, preconditionFailed, REVOKE_ADVICE } from '../faults.ts';
 import type { Applications } from './applications.ts';
 import type { AccountCaller } from './caller.ts';
-import { cleanRanges, credentialView, earlierExpiry, futureExpiry, statusOf } from './credential-rules.ts';
+import { cleanRanges, credentialView, parseEarlierExpiry, parseFutureExpiry, statusOf } from './credential-rules.ts';
 import { mint } from './credentials.ts';
-import { type Cursors, type ListName, pageOf } from './cursors.ts';
+import { type Cursors, type ListName, listPageOf } from './cursors.ts';
 import { cleanGrants } from './grants.ts';
 import { cleanName } from './names.ts';
 import { revisionFrom } from './revisions.ts';
@@ -66,7 +66,7 @@ export class AgentKeys {
   ): Promise<{ row: KeyRow; key: Secret }> {
     const now = this.#parts.clock.now();
     const { hash, prefix, text } = mint('agent_key');
-    const expiresAt = futureExpiry(request.expiresAt, now);
+    const expiresAt = parseFutureExpiry(request.expiresAt, now);
     const row: KeyRow = {
       id: newId<KeyId>(now),
       applicationId,
@@ -99,7 +99,7 @@ export class AgentKeys {
     const name: ListName = { list: 'agent-keys', owner: id };
     const beforeOption = cursor === undefined ? {} : { before: cursors.read<KeyId>(name, cursor) };
     const rows = await store.keys.list(id, clock.now(), { limit: limit + 1, ...beforeOption });
-    return pageOf(
+    return listPageOf(
       rows,
       limit,
       row => this.#view(row),
@@ -122,7 +122,7 @@ export class AgentKeys {
     const { id } = await this.#parts.applications.require(caller, appId, 'agentKeys');
     const row = await this.#requireActive(id, keyId);
     const revision = revisionFrom(ifMatch, row.revision);
-    const expiresAt = earlierExpiry(request.expiresAt, row.expiresAt, this.#parts.clock.now());
+    const expiresAt = parseEarlierExpiry(request.expiresAt, row.expiresAt, this.#parts.clock.now());
     const change: KeyChange = {
       ...(request.name === undefined ? {} : { name: cleanName(request.name) }),
       ...(request.grants === undefined ? {} : { grants: cleanGrants(request.grants) }),
@@ -132,8 +132,8 @@ export class AgentKeys {
     const changedRow = await this.#parts.store.atomically(async trx => {
       const changedRow = await trx.keys.change(row.applicationId, row.id, revision, change);
       if (!changedRow) throw preconditionFailed();
-      const grants = request.grants === undefined ? {} : { grants: operationsOf(changedRow) };
-      const details = { fields: Object.keys(request), ...grants };
+      const grantsField = request.grants === undefined ? {} : { grants: operationsOf(changedRow) };
+      const details = { fields: Object.keys(request), ...grantsField };
       await this.#record(trx, 'agent_key.changed', row, byCaller(caller), details);
       return changedRow;
     });

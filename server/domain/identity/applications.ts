@@ -16,8 +16,8 @@ import { type AccountId, type ApplicationId, isUuid, newId, type TokenId } from 
 import type { Audit, AuditSource, AuditTransaction } from '../audit/audit.ts';
 import { BY_OPERATOR, byCaller } from '../audit/by-caller.ts';
 import { fault, limitReached, notFound, preconditionFailed, roleMissing } from '../faults.ts';
-import { type AccountCaller, type AgentCaller, tokenOf } from './caller.ts';
-import { type Cursors, type ListName, pageOf } from './cursors.ts';
+import { type AccountCaller, type AgentCaller, tokenIdOf } from './caller.ts';
+import { type Cursors, type ListName, listPageOf } from './cursors.ts';
 import { cleanName, slugOf, withSuffix } from './names.ts';
 import { revisionFrom } from './revisions.ts';
 
@@ -51,10 +51,10 @@ export class Applications {
 
   async create(caller: AccountCaller, request: CreateApplication): Promise<Application> {
     const { accountId, applicationIds } = caller;
-    const token = applicationIds && tokenOf(caller);
-    if (applicationIds && (applicationIds.size > 0 || !token)) throw tokenIsRestricted();
-    const row = await this.insert(accountId, request, byCaller(caller), token);
-    if (token) await this.#forget(accountId, token);
+    const tokenId = applicationIds && tokenIdOf(caller);
+    if (applicationIds && (applicationIds.size > 0 || !tokenId)) throw tokenIsRestricted();
+    const row = await this.insert(accountId, request, byCaller(caller), tokenId);
+    if (tokenId) await this.#forget(accountId, tokenId);
     return applicationView({ ...row, role: 'owner' });
   }
 
@@ -99,7 +99,7 @@ export class Applications {
           limit: limit + 1,
           ...(beforeId ? { before: beforeId } : {}),
         });
-    return pageOf(rows, limit, applicationView, id => this.#cursors.after(name, id));
+    return listPageOf(rows, limit, applicationView, id => this.#cursors.after(name, id));
   }
 
   async read(caller: AccountCaller, id: string): Promise<Application> {

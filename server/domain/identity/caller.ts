@@ -90,5 +90,5 @@ export interface ConsumerCaller {
 export type Caller = AgentCaller | AccountCaller | ConsumerCaller;
 
 /** Returns the id of the token that authenticated the request. Undefined for a human session. */
-export const tokenOf = ({ via }: AccountCaller): TokenId | undefined =>
+export const tokenIdOf = ({ via }: AccountCaller): TokenId | undefined =>
   via.kind === 'human_session' ? undefined : via.id;

@@ -43,7 +43,7 @@ const TOKEN: TokenRow = {
 };
 
 const personCookie = mint('human_session');
-const SESSION: HumanSessionRow & { strongestAcr: 'phr' } = {
+const HUMAN_SESSION: HumanSessionRow & { strongestAcr: 'phr' } = {
   id: 'session-1' as HumanSessionId,
   accountId: 'account-1' as AccountId,
   hash: personCookie.hash,
@@ -63,7 +63,7 @@ async function setup({ key = KEY as KeyRow | undefined, wait = async () => {} } 
     notices: [] as string[],
     uses: 0,
     key,
-    person: SESSION,
+    person: HUMAN_SESSION,
     heard: (_: string) => {},
     gap: () => {},
     closed: false,
@@ -105,9 +105,9 @@ async function setup({ key = KEY as KeyRow | undefined, wait = async () => {} } 
   return { callers, seen, clock };
 }
 
-const bearer = (credential: string, ip = '127.0.0.1') => ({ authorization: `Bearer ${credential}`, ip });
+const bearerCredentials = (credential: string, ip = '127.0.0.1') => ({ authorization: `Bearer ${credential}`, ip });
 
-async function refusal(work: Promise<unknown>): Promise<Fault> {
+async function catchRefusal(work: Promise<unknown>): Promise<Fault> {
   const error: unknown = await work.then(
     () => assert.fail('it was accepted'),
     thrown => thrown,
@@ -118,14 +118,14 @@ async function refusal(work: Promise<unknown>): Promise<Fault> {
 
 test('an agent key authenticates its application, and a token authenticates its account', async () => {
   const { callers } = await setup();
-  assert.deepEqual(await callers.authenticate(bearer(text), 'agentKey'), {
+  assert.deepEqual(await callers.authenticate(bearerCredentials(text), 'agentKey'), {
     kind: 'agentKey',
     applicationId: 'app-1',
     keyId: 'key-1',
     scopes: new Set(['browsers:read']),
     source: { ip: '127.0.0.1' },
   });
-  const account = await callers.authenticate(bearer(token.text.reveal()), 'account');
+  const account = await callers.authenticate(bearerCredentials(token.text.reveal()), 'account');
   assert.deepEqual([account.accountId, account.applicationIds], ['account-1', undefined]);
 });
 
@@ -142,7 +142,7 @@ test('accepts the same key in X-BB-API-Key, in Authorization or in both, and ign
 test('returns missing_credentials if no credential was sent, and invalid_credentials if the credential is invalid', async () => {
   const { callers } = await setup();
   const code = async (sent: { authorization?: string; apiKey?: string }) =>
-    (await refusal(callers.authenticate({ ...sent, ip: '::1' }, 'agentKey'))).code;
+    (await catchRefusal(callers.authenticate({ ...sent, ip: '::1' }, 'agentKey'))).code;
   assert.equal(await code({}), 'missing_credentials');
   assert.equal(await code({ authorization: `Basic ${text}` }), 'invalid_credentials');
   assert.equal(await code({ authorization: '' }), 'invalid_credentials');
@@ -155,9 +155,9 @@ test('returns missing_credentials if no credential was sent, and invalid_credent
 
 test('reports the expected kind of credential if another kind was sent, without a database query', async () => {
   const { callers, seen } = await setup();
-  const agentKeyRefusal = await refusal(callers.authenticate(bearer(token.text.reveal()), 'agentKey'));
+  const agentKeyRefusal = await catchRefusal(callers.authenticate(bearerCredentials(token.text.reveal()), 'agentKey'));
   assert.deepEqual([agentKeyRefusal.code, agentKeyRefusal.details], ['invalid_credentials', { expected: 'agent_key' }]);
-  const accountRefusal = await refusal(callers.authenticate(bearer(text), 'account'));
+  const accountRefusal = await catchRefusal(callers.authenticate(bearerCredentials(text), 'account'));
   assert.deepEqual(accountRefusal.details, { expected: 'personal_access_token' });
   assert.equal(seen.reads, 0);
 });
@@ -168,7 +168,7 @@ test('returns the same error after the same number of queries for unknown, expir
     inactiveKeys.map(async key => {
       const { callers, seen } = await setup({ key });
       if (!key) seen.key = undefined;
-      const { code, message, details } = await refusal(callers.authenticate(bearer(text), 'agentKey'));
+      const { code, message, details } = await catchRefusal(callers.authenticate(bearerCredentials(text), 'agentKey'));
       return JSON.stringify({ code, message, details, reads: seen.reads });
     }),
   );
@@ -177,52 +177,55 @@ test('returns the same error after the same number of queries for unknown, expir
 
 test('caches a credential for 30 seconds', async () => {
   const { callers, seen, clock } = await setup();
-  await callers.authenticate(bearer(text), 'agentKey');
+  await callers.authenticate(bearerCredentials(text), 'agentKey');
   clock.ms = 30 * SECOND_MS - 1;
-  await callers.authenticate(bearer(text), 'agentKey');
+  await callers.authenticate(bearerCredentials(text), 'agentKey');
   assert.equal(seen.reads, 1);
   clock.ms = 30 * SECOND_MS;
-  await callers.authenticate(bearer(text), 'agentKey');
+  await callers.authenticate(bearerCredentials(text), 'agentKey');
   assert.equal(seen.reads, 2);
 });
 
 test('refuses a cached credential that has since expired', async () => {
   const { callers, clock } = await setup({ key: { ...KEY, expiresAt: new Date(10 * SECOND_MS) } });
-  await callers.authenticate(bearer(text), 'agentKey');
+  await callers.authenticate(bearerCredentials(text), 'agentKey');
   clock.ms = 10 * SECOND_MS;
-  assert.equal((await refusal(callers.authenticate(bearer(text), 'agentKey'))).code, 'invalid_credentials');
+  assert.equal(
+    (await catchRefusal(callers.authenticate(bearerCredentials(text), 'agentKey'))).code,
+    'invalid_credentials',
+  );
 });
 
 test('removes a revoked credential from the cache on notification, and clears the cache after a gap in notifications', async () => {
   const { callers, seen } = await setup();
-  await callers.authenticate(bearer(text), 'agentKey');
+  await callers.authenticate(bearerCredentials(text), 'agentKey');
   seen.key = { ...KEY, revokedAt: new Date(0) };
-  await callers.authenticate(bearer(text), 'agentKey');
+  await callers.authenticate(bearerCredentials(text), 'agentKey');
   seen.heard(KEY.hash.toString('hex'));
-  await refusal(callers.authenticate(bearer(text), 'agentKey'));
+  await catchRefusal(callers.authenticate(bearerCredentials(text), 'agentKey'));
   seen.key = KEY;
-  await callers.authenticate(bearer(text), 'agentKey');
+  await callers.authenticate(bearerCredentials(text), 'agentKey');
   seen.key = { ...KEY, revokedAt: new Date(0) };
   seen.gap();
-  await refusal(callers.authenticate(bearer(text), 'agentKey'));
+  await catchRefusal(callers.authenticate(bearerCredentials(text), 'agentKey'));
 });
 
 test('does not cache a row that was read before a revocation', async () => {
   const readGate = Promise.withResolvers<void>();
   const { callers, seen } = await setup({ wait: () => readGate.promise });
-  const first = callers.authenticate(bearer(text), 'agentKey');
+  const firstAuthentication = callers.authenticate(bearerCredentials(text), 'agentKey');
   seen.key = { ...KEY, revokedAt: new Date(0) };
   seen.heard(KEY.hash.toString('hex'));
   readGate.resolve();
-  await first;
-  await refusal(callers.authenticate(bearer(text), 'agentKey'));
+  await firstAuthentication;
+  await catchRefusal(callers.authenticate(bearerCredentials(text), 'agentKey'));
 });
 
 test('records the use of a credential at most once a minute', async () => {
   const { callers, seen, clock } = await setup();
   for (const ms of [0, 20, 40, 59.999, 60, 90, 120].map(seconds => seconds * SECOND_MS)) {
     clock.ms = ms;
-    await callers.authenticate(bearer(text, '203.0.113.9'), 'agentKey');
+    await callers.authenticate(bearerCredentials(text, '203.0.113.9'), 'agentKey');
     if (seen.key && seen.touches.length > 0)
       seen.key = { ...KEY, lastUsedAt: new Date(Number(seen.touches.at(-1)?.split(' ')[0])) };
   }
@@ -231,9 +234,9 @@ test('records the use of a credential at most once a minute', async () => {
 
 test('accepts a credential only from its allowed address ranges', async () => {
   const { callers, seen } = await setup({ key: { ...KEY, cidrAllow: ['203.0.113.0/24'] } });
-  await callers.authenticate(bearer(text, '203.0.113.9'), 'agentKey');
+  await callers.authenticate(bearerCredentials(text, '203.0.113.9'), 'agentKey');
   assert.equal(
-    (await refusal(callers.authenticate(bearer(text, '198.51.100.1'), 'agentKey'))).code,
+    (await catchRefusal(callers.authenticate(bearerCredentials(text, '198.51.100.1'), 'agentKey'))).code,
     'address_not_allowed',
   );
   assert.deepEqual(seen.notices, ['refused key-1 198.51.100.1']);
@@ -243,7 +246,7 @@ test('reports the first use of a token only once', async () => {
   const { callers, clock, seen } = await setup();
   for (const ms of [0, 60_000, 120_000]) {
     clock.ms = ms;
-    await callers.authenticate(bearer(token.text.reveal()), 'account');
+    await callers.authenticate(bearerCredentials(token.text.reveal()), 'account');
   }
   await new Promise(resolve => setImmediate(resolve));
   assert.deepEqual(seen.notices, ['first account-1 token-1 127.0.0.1']);
@@ -263,13 +266,16 @@ test('authenticates a person by the cookie of a human session, but not by the co
   assert.deepEqual(seen.touches, [`idle ${12 * 3600 * SECOND_MS}`]);
   assert.equal((await callers.authenticate({ cookie, ip: '::1' }, 'account')).accountId, 'account-1');
   for (const kind of ['human', 'account', 'agentKey'] as const)
-    assert.equal((await refusal(callers.authenticate(bearer(cookie), kind))).code, 'invalid_credentials');
+    assert.equal(
+      (await catchRefusal(callers.authenticate(bearerCredentials(cookie), kind))).code,
+      'invalid_credentials',
+    );
   assert.equal(
-    (await refusal(callers.authenticate(bearer(token.text.reveal()), 'human'))).details?.expected,
+    (await catchRefusal(callers.authenticate(bearerCredentials(token.text.reveal()), 'human'))).details?.expected,
     'human_session',
   );
   clock.ms = 50 * SECOND_MS;
-  assert.equal((await refusal(callers.authenticate({ cookie, ip: '::1' }, 'human'))).code, 'invalid_credentials');
+  assert.equal((await catchRefusal(callers.authenticate({ cookie, ip: '::1' }, 'human'))).code, 'invalid_credentials');
 });
 
 test('accepts a person after the cached idle timeout if a use has extended the timeout', async () => {
@@ -278,7 +284,7 @@ test('accepts a person after the cached idle timeout if a use has extended the t
   clock.ms = 40 * SECOND_MS;
   await callers.authenticate(credentials, 'human');
   assert.equal(seen.touches.length, 1);
-  seen.person = { ...SESSION, idleExpiresAt: new Date(90 * SECOND_MS) }; // The row after the use was recorded.
+  seen.person = { ...HUMAN_SESSION, idleExpiresAt: new Date(90 * SECOND_MS) }; // The row after the use was recorded.
   clock.ms = 55 * SECOND_MS;
   assert.equal((await callers.authenticate(credentials, 'human')).accountId, 'account-1');
 });

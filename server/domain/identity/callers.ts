@@ -24,11 +24,11 @@ import {
 import { type Credential, type CredentialKind, recognize } from './credentials.ts';
 import { parseNotice } from './notices.ts';
 
-const CACHE_MS = 30_000;
+const CACHE_MAX_AGE_MS = 30_000;
 const CACHE_SIZE_MAX = 10_000;
 const USE_RECORD_INTERVAL_MS = 60_000;
 /** A human session ends if it has not been used for this long. */
-export const SESSION_IDLE_MS = 12 * 3600 * 1000;
+export const SESSION_IDLE_TIMEOUT_MS = 12 * 3600 * 1000;
 const USER_AGENT_CHARACTERS_MAX = 256;
 
 /** The credentials in a request's headers. */
@@ -76,7 +76,7 @@ const ACCEPTED_KINDS: Readonly<Record<AcceptedCredential, readonly CredentialKin
 };
 
 /** Records notable uses of credentials. */
-export interface Notices {
+export interface UseRecorder {
   /** Records that an agent key was sent from an address that is not allowed for the key. */
   recordRefusedAddress(caller: WithoutSource<AgentCaller>, source: RequestSource): void;
   recordFirstUse(account: AccountId, token: TokenProof, source: RequestSource): void;
@@ -88,26 +88,26 @@ export class Callers implements Closeable {
   readonly #store: CredentialStore;
   readonly #clock: Clock;
   readonly #log: Log;
-  readonly #notices: Notices;
+  readonly #useRecorder: UseRecorder;
   readonly #cachedCredentials = new Map<string, KnownCredential>();
   #subscription: Closeable | undefined;
   /** Incremented by each revocation. A row that was read before a revocation is not put into the cache after it. */
-  #revocations = 0;
+  #revocationCount = 0;
 
-  private constructor(store: CredentialStore, clock: Clock, log: Log, notices: Notices) {
+  private constructor(store: CredentialStore, clock: Clock, log: Log, useRecorder: UseRecorder) {
     this.#store = store;
     this.#clock = clock;
     this.#log = log;
-    this.#notices = notices;
+    this.#useRecorder = useRecorder;
   }
 
   static async open(
     store: CredentialStore & Pick<Store, 'listen'>,
     clock: Clock,
     log: Log,
-    notices: Notices,
+    useRecorder: UseRecorder,
   ): Promise<Callers> {
-    const callers = new Callers(store, clock, log, notices);
+    const callers = new Callers(store, clock, log, useRecorder);
     callers.#subscription = await store.listen(
       'credential_revoked',
       notice => callers.forget(parseNotice(notice).hash),
@@ -131,7 +131,7 @@ export class Callers implements Closeable {
     if (!knownCredential || !isActive(knownCredential.row, this.#clock.now())) throw credentialInvalid(expected);
     if (!rangesAllow(knownCredential.row.cidrAllow, presentedCredentials.ip)) {
       if (knownCredential.caller.kind === 'agentKey')
-        this.#notices.recordRefusedAddress(knownCredential.caller, sourceOf(presentedCredentials));
+        this.#useRecorder.recordRefusedAddress(knownCredential.caller, sourceOf(presentedCredentials));
       throw addressNotAllowed();
     }
     this.#touch(knownCredential, sourceOf(presentedCredentials));
@@ -141,12 +141,12 @@ export class Callers implements Closeable {
 
   /** Drops a credential from the cache. `hash` is in hex. */
   forget(hash: string): void {
-    this.#revocations += 1;
+    this.#revocationCount += 1;
     this.#cachedCredentials.delete(hash);
   }
 
   forgetAll(): void {
-    this.#revocations += 1;
+    this.#revocationCount += 1;
     this.#cachedCredentials.clear();
   }
 
@@ -158,11 +158,15 @@ export class Callers implements Closeable {
   async #find(credential: Credential): Promise<KnownCredential | undefined> {
     const hexHash = credential.hash.toString('hex');
     const cachedCredential = this.#cachedCredentials.get(hexHash);
-    const isFresh = cachedCredential && this.#clock.monotonicMs() - cachedCredential.readAtMs < CACHE_MS;
+    const isFresh = cachedCredential && this.#clock.monotonicMs() - cachedCredential.readAtMs < CACHE_MAX_AGE_MS;
     if (isFresh && isActive(cachedCredential.row, this.#clock.now())) return cachedCredential;
-    const revocationsBefore = this.#revocations;
+    const previousRevocationCount = this.#revocationCount;
     const readCredential = await this.#read(credential);
-    if (readCredential && isActive(readCredential.row, this.#clock.now()) && revocationsBefore === this.#revocations)
+    if (
+      readCredential &&
+      isActive(readCredential.row, this.#clock.now()) &&
+      previousRevocationCount === this.#revocationCount
+    )
       this.#cache(hexHash, readCredential);
     return readCredential;
   }
@@ -175,7 +179,7 @@ export class Callers implements Closeable {
     }
     if (kind === 'human_session') {
       const row = await this.#store.humanSessions.byHash(hash);
-      return row && { caller: humanCaller(row), row: sessionBounds(row), readAtMs, touchedAt: row.lastUsedAt };
+      return row && { caller: humanCaller(row), row: humanSessionBounds(row), readAtMs, touchedAt: row.lastUsedAt };
     }
     if (kind === 'consumer_session') {
       const row = await this.#store.consumerSessions.byHash(hash);
@@ -209,9 +213,9 @@ export class Callers implements Closeable {
     if (caller.kind === 'agentKey') return this.#store.keys.touch(caller.keyId, now, ip);
     if (caller.kind === 'consumer') return this.#store.consumerSessions.touch(caller.via.id, now, ip);
     if (caller.via.kind === 'human_session')
-      return this.#store.humanSessions.touch(caller.via.id, now, ip, addMs(now, SESSION_IDLE_MS));
+      return this.#store.humanSessions.touch(caller.via.id, now, ip, addMs(now, SESSION_IDLE_TIMEOUT_MS));
     const isFirst = await this.#store.tokens.touch(caller.via.id, now, ip);
-    if (isFirst) this.#notices.recordFirstUse(caller.accountId, caller.via, source);
+    if (isFirst) this.#useRecorder.recordFirstUse(caller.accountId, caller.via, source);
   }
 }
 
@@ -281,7 +285,7 @@ const consumerBounds = ({ expiresAt, revokedAt }: ConsumerSessionRow): KnownCred
   ...(revokedAt ? { revokedAt } : {}),
 });
 
-const sessionBounds = ({ expiresAt, idleExpiresAt, revokedAt }: HumanSessionRow): KnownCredential['row'] => ({
+const humanSessionBounds = ({ expiresAt, idleExpiresAt, revokedAt }: HumanSessionRow): KnownCredential['row'] => ({
   cidrAllow: [],
   expiresAt: idleExpiresAt < expiresAt ? idleExpiresAt : expiresAt,
   ...(revokedAt ? { revokedAt } : {}),

@@ -18,16 +18,16 @@ export function clientAddress(
   { remoteAddress = '', forwardedFor = '' }: Connection,
   trustedProxies: readonly string[],
 ): string {
-  let client = normalizeAddress(remoteAddress);
-  if (trustedProxies.length === 0) return client;
+  let currentAddress = normalizeAddress(remoteAddress);
+  if (trustedProxies.length === 0) return currentAddress;
   const hops = [forwardedFor].flat().join(',').split(',');
   for (const hop of hops.reverse()) {
-    if (!rangesAllow(trustedProxies, client)) return client;
+    if (!rangesAllow(trustedProxies, currentAddress)) return currentAddress;
     const address = normalizeAddress(hop.trim());
-    if (isIP(address) === 0) return client;
-    client = address;
+    if (isIP(address) === 0) return currentAddress;
+    currentAddress = address;
   }
-  return client;
+  return currentAddress;
 }
 
 /** Removes the port, which some proxies add, and the IPv6 prefix `::ffff:` of IPv4 addresses. */

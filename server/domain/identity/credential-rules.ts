@@ -28,7 +28,7 @@ export const credentialView = <Id extends string>(row: CredentialRow & { readonl
 });
 
 /** Parses an expiry time, which must be in the future. */
-export function futureExpiry(text: string | undefined, now: Date): Date | undefined {
+export function parseFutureExpiry(text: string | undefined, now: Date): Date | undefined {
   if (text === undefined) return undefined;
   const expiryDate = new Date(text);
   if (!(expiryDate > now))
@@ -37,8 +37,12 @@ export function futureExpiry(text: string | undefined, now: Date): Date | undefi
 }
 
 /** Parses a new expiry time, which must not be later than the current one: a credential cannot be extended. */
-export function earlierExpiry(text: string | undefined, currentExpiry: Date | undefined, now: Date): Date | undefined {
-  const expiryDate = futureExpiry(text, now);
+export function parseEarlierExpiry(
+  text: string | undefined,
+  currentExpiry: Date | undefined,
+  now: Date,
+): Date | undefined {
+  const expiryDate = parseFutureExpiry(text, now);
   if (expiryDate && currentExpiry && expiryDate > currentExpiry)
     throw invalidExpiry(
       `is later than ${currentExpiry.toISOString()}; an expiry can only be moved to an earlier time. Issue a new key instead`,

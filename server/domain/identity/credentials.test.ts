@@ -32,8 +32,8 @@ test('new credentials are unique', () => {
 test('does not recognize a credential with one mistyped character', () => {
   const text = mint('agent_key').text.reveal();
   for (let at = 0; at < text.length; at += 1) {
-    const other = text[at] === 'x' ? 'y' : 'x';
-    assert.equal(recognize(text.slice(0, at) + other + text.slice(at + 1)), undefined, `at ${at}`);
+    const otherCharacter = text[at] === 'x' ? 'y' : 'x';
+    assert.equal(recognize(text.slice(0, at) + otherCharacter + text.slice(at + 1)), undefined, `at ${at}`);
   }
 });
 

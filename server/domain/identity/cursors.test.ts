@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { Clock } from '../../kit/clock.ts';
 import { isFault } from '../../kit/fault.ts';
 import { Secret } from '../../kit/secret.ts';
-import { Cursors, pageOf } from './cursors.ts';
+import { Cursors, listPageOf } from './cursors.ts';
 
 const HOUR_MS = 3_600_000;
 const NAME = { list: 'keys', owner: 'a' };
@@ -39,7 +39,7 @@ test('refuses an altered cursor, and a cursor of another list, owner or installa
 test('returns a next cursor only if there are more rows', () => {
   const rows = ['c', 'b', 'a'].map(id => ({ id }));
   assert.deepEqual(
-    pageOf(
+    listPageOf(
       rows,
       2,
       row => row.id,
@@ -48,7 +48,7 @@ test('returns a next cursor only if there are more rows', () => {
     { data: ['c', 'b'], nextCursor: 'after-b' },
   );
   assert.deepEqual(
-    pageOf(
+    listPageOf(
       rows,
       3,
       row => row.id,

@@ -62,7 +62,7 @@ const badCursor = (): Error =>
  * Makes a list page from rows. `rows` contains up to `limit + 1` rows. The additional row shows that there is a next
  * page.
  */
-export function pageOf<Row extends { readonly id: string }, View>(
+export function listPageOf<Row extends { readonly id: string }, View>(
   rows: readonly Row[],
   limit: number,
   view: (row: Row) => View,

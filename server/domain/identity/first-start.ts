@@ -1,6 +1,6 @@
 // Prepares an empty database: one account, one application, one key for the first request, and one token that signs in
 // to the console. Does nothing if an application exists.
-import { CONSOLE_LINK_HOURS, CONSOLE_SCOPES, type CreateToken } from '../../../contract/tokens.ts';
+import { CONSOLE_LINK_LIFETIME_HOURS, CONSOLE_SCOPES, type CreateToken } from '../../../contract/tokens.ts';
 import type { AccountRow, ApplicationRow } from '../../engines/store/rows/accounts.ts';
 import type { Store } from '../../engines/store/store.ts';
 import { addMs, type Clock } from '../../kit/clock.ts';
@@ -55,7 +55,7 @@ export async function firstStart(parts: FirstStartParts): Promise<FirstStart> {
 export const consoleTokenRequest = (clock: Clock): CreateToken => ({
   name: 'Console link',
   scopes: [...CONSOLE_SCOPES],
-  expiresAt: addMs(clock.now(), CONSOLE_LINK_HOURS * HOUR_MS).toISOString(),
+  expiresAt: addMs(clock.now(), CONSOLE_LINK_LIFETIME_HOURS * HOUR_MS).toISOString(),
 });
 
 async function createAccount(store: Pick<Store, 'accounts'>, clock: Clock): Promise<AccountRow> {

@@ -8,7 +8,7 @@ import { assertInputSchema } from './input-schema.ts';
 const STEPS_OPERATION = 'browser.steps';
 
 export function cleanGrants(grants: readonly Grant[] = []): Grant[] {
-  const seenGrants = new Set<string>();
+  const seenNames = new Set<string>();
   grants.forEach(({ operationId, revision, effect, input, credentials }, index) => {
     const path = `grants[${index}]`;
     if (operationId === ANY_OPERATION && effect !== 'read') throw readEffectRequired(path);
@@ -17,9 +17,9 @@ export function cleanGrants(grants: readonly Grant[] = []): Grant[] {
         { path: `${path}.revision`, message: 'is allowed only in a grant for a single operation' },
       ]);
     const grantName = `${operationId} ${revision ?? ''}`;
-    if (seenGrants.has(grantName))
+    if (seenNames.has(grantName))
       throw invalidRequest([{ path, message: `repeats the grant for ${grantName.trim()}; combine the two grants` }]);
-    seenGrants.add(grantName);
+    seenNames.add(grantName);
     if (credentials && operationId !== STEPS_OPERATION)
       throw invalidRequest([
         {

@@ -32,7 +32,7 @@ export interface Identity extends Closeable {
 }
 
 /** The operations that HTTP handlers may call. */
-export interface IdentityMethods {
+export interface IdentityServices {
   readonly callers: Pick<Callers, 'authenticate'>;
   readonly keyUses: Pick<KeyUses, 'hold'>;
   readonly applications: Public<Applications>;

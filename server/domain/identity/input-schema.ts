@@ -16,7 +16,7 @@ const SCHEMAS_MAX = 5_000;
 const REFERENCES_MAX = 50;
 const SUPPORTED_DIALECT = 'https://json-schema.org/draft/2020-12/schema';
 const TYPES = ['null', 'boolean', 'object', 'array', 'number', 'integer', 'string'];
-const DEFINITION_REFERENCE = /^#\/\$defs\/([A-Za-z0-9._-]+)$/;
+const DEFINITION_REFERENCE_PATTERN = /^#\/\$defs\/([A-Za-z0-9._-]+)$/;
 
 type Check = (value: Json, path: string, schemas: SchemaCounter) => void;
 
@@ -60,7 +60,7 @@ interface CountedSchema {
 /** Counts the schemas of a document, including those that it refers to. Checks every schema while counting. */
 class SchemaCounter {
   readonly #definitions: JsonObject;
-  readonly #countByName = new Map<string, CountedSchema | 'counting'>();
+  readonly #countedSchemas = new Map<string, CountedSchema | 'counting'>();
   #schemaCount = 0;
   /** Number of nested references that lead to the schema that is being counted. */
   #referenceDepth = 0;
@@ -86,23 +86,23 @@ class SchemaCounter {
 
   /** Counts the schema that a reference names. Throws if a schema refers to itself, directly or indirectly. */
   countReference(name: string, path: string): void {
-    const knownCount = this.#countByName.get(name);
-    if (knownCount === 'counting') throw invalidSchema(path, 'refers to a schema that contains it');
-    if (knownCount !== undefined) {
-      this.#descend(knownCount.height, path);
-      return this.#add(knownCount.schemas, path);
+    const knownSchema = this.#countedSchemas.get(name);
+    if (knownSchema === 'counting') throw invalidSchema(path, 'refers to a schema that contains it');
+    if (knownSchema !== undefined) {
+      this.#descend(knownSchema.height, path);
+      return this.#add(knownSchema.schemas, path);
     }
     const definition = Object.hasOwn(this.#definitions, name) ? this.#definitions[name] : undefined;
     if (definition === undefined) throw invalidSchema(path, `refers to ${name}, which is not in $defs`);
     const heightBefore = this.#height;
     this.#descend(1, path);
-    this.#countByName.set(name, 'counting');
+    this.#countedSchemas.set(name, 'counting');
     this.#referenceDepth += 1;
     this.#height = 0;
     const schemas = this.count(definition, path);
     const height = this.#height + 1;
     this.#referenceDepth -= 1;
-    this.#countByName.set(name, { schemas, height });
+    this.#countedSchemas.set(name, { schemas, height });
     this.#height = Math.max(heightBefore, height);
   }
 
@@ -112,8 +112,8 @@ class SchemaCounter {
     this.#height = Math.max(this.#height, height);
   }
 
-  #add(schemas: number, path: string): void {
-    this.#schemaCount += schemas;
+  #add(schemaCount: number, path: string): void {
+    this.#schemaCount += schemaCount;
     if (this.#schemaCount > SCHEMAS_MAX)
       throw invalidSchema(path, `exceeds the limit of ${SCHEMAS_MAX} schemas, including references`);
   }
@@ -136,7 +136,7 @@ const checkPatternMap: Check = (value, path, schemas) => {
 };
 
 const checkReference: Check = (value, path, schemas) => {
-  const name = typeof value === 'string' ? DEFINITION_REFERENCE.exec(value)?.[1] : undefined;
+  const name = typeof value === 'string' ? DEFINITION_REFERENCE_PATTERN.exec(value)?.[1] : undefined;
   if (name === undefined) throw invalidSchema(path, 'may only refer to #/$defs/NAME');
   schemas.countReference(name, path);
 };

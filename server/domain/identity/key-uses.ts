@@ -11,7 +11,7 @@ import { fault } from '../faults.ts';
 import { statusOf } from './credential-rules.ts';
 
 /** A cached key without open connections is read again after this time. */
-const CACHE_MS = 30_000;
+const CACHE_MAX_AGE_MS = 30_000;
 /** Maximum number of cached keys without open connections. */
 const CACHE_SIZE_MAX = 1_000;
 
@@ -21,7 +21,7 @@ export interface UsedKey {
   readonly keyId: KeyId;
 }
 
-interface KeyEntry extends UsedKey {
+interface CachedKey extends UsedKey {
   readonly endListeners: Set<() => void>;
   row: KeyRow | undefined;
   readAtMs: number;
@@ -35,9 +35,9 @@ export interface KeyUsesParts extends Pick<Runtime, 'clock' | 'log'> {
 
 export class KeyUses {
   readonly #parts: KeyUsesParts;
-  readonly #entries = new Map<KeyId, KeyEntry>();
+  readonly #cachedKeys = new Map<KeyId, CachedKey>();
   /** Incremented by each change of a key. A row that was read before a change is not used afterwards. */
-  #changes = 0;
+  #changeCount = 0;
 
   constructor(parts: KeyUsesParts) {
     this.#parts = parts;
@@ -45,19 +45,20 @@ export class KeyUses {
 
   /** Rejects with 401 if the key is not active. */
   async assertActive(key: UsedKey): Promise<void> {
-    const entry = this.#entry(key);
-    const isKnown = entry.row && !entry.isStale && this.#parts.clock.monotonicMs() - entry.readAtMs < CACHE_MS;
-    if (!isKnown) await this.#read(entry);
-    if (!this.#isActive(entry)) throw keyEnded();
+    const cachedKey = this.#cachedKeyOf(key);
+    const isKnown =
+      cachedKey.row && !cachedKey.isStale && this.#parts.clock.monotonicMs() - cachedKey.readAtMs < CACHE_MAX_AGE_MS;
+    if (!isKnown) await this.#read(cachedKey);
+    if (!this.#isActive(cachedKey)) throw keyEnded();
   }
 
   /** Calls `end` once, when the key expires or is revoked. If this has already happened, calls `end` at once. */
   hold(key: UsedKey, end: () => void): Closeable {
-    const entry = this.#entry(key);
-    entry.endListeners.add(end);
-    if (!entry.row) entry.isStale = true;
+    const cachedKey = this.#cachedKeyOf(key);
+    cachedKey.endListeners.add(end);
+    if (!cachedKey.row) cachedKey.isStale = true;
     void this.reconcile();
-    return { close: () => void entry.endListeners.delete(end) };
+    return { close: () => void cachedKey.endListeners.delete(end) };
   }
 
   /**
@@ -65,19 +66,19 @@ export class KeyUses {
    * key stay open.
    */
   handleChange(hash: string, shouldKeepConnections: boolean): void {
-    this.#changes += 1;
-    for (const entry of this.#entries.values()) {
-      if (entry.row && entry.row.hash.toString('hex') !== hash) continue;
-      entry.isStale = true;
-      if (shouldKeepConnections && entry.row) entry.endListeners.clear();
+    this.#changeCount += 1;
+    for (const cachedKey of this.#cachedKeys.values()) {
+      if (cachedKey.row && cachedKey.row.hash.toString('hex') !== hash) continue;
+      cachedKey.isStale = true;
+      if (shouldKeepConnections && cachedKey.row) cachedKey.endListeners.clear();
     }
     void this.reconcile();
   }
 
   /** Called when notices of changes may have been missed. */
   invalidateAll(): void {
-    this.#changes += 1;
-    for (const entry of this.#entries.values()) entry.isStale = true;
+    this.#changeCount += 1;
+    for (const cachedKey of this.#cachedKeys.values()) cachedKey.isStale = true;
     void this.reconcile();
   }
 
@@ -85,40 +86,40 @@ export class KeyUses {
    * Closes the connections of keys that are no longer active. If a key cannot be read now, the next call tries again.
    */
   async reconcile(): Promise<{ ended: number }> {
-    let count = 0;
-    for (const entry of [...this.#entries.values()]) {
-      if (entry.endListeners.size === 0) continue;
-      if (entry.isStale)
-        await this.#read(entry).catch(error => this.#parts.log.warn('key.not_read', { reason: reason(error) }));
-      if (!entry.isStale && !this.#isActive(entry)) count += this.#end(entry);
+    let endedCount = 0;
+    for (const cachedKey of [...this.#cachedKeys.values()]) {
+      if (cachedKey.endListeners.size === 0) continue;
+      if (cachedKey.isStale)
+        await this.#read(cachedKey).catch(error => this.#parts.log.warn('key.not_read', { reason: reason(error) }));
+      if (!cachedKey.isStale && !this.#isActive(cachedKey)) endedCount += this.#end(cachedKey);
     }
-    return { ended: count };
+    return { ended: endedCount };
   }
 
-  async #read(entry: KeyEntry): Promise<void> {
-    const changesBefore = this.#changes;
-    entry.row = await this.#parts.store.keys.get(entry.applicationId, entry.keyId);
-    entry.readAtMs = this.#parts.clock.monotonicMs();
-    entry.isStale = changesBefore !== this.#changes;
-    if (entry.isStale) return this.#read(entry);
+  async #read(cachedKey: CachedKey): Promise<void> {
+    const previousChangeCount = this.#changeCount;
+    cachedKey.row = await this.#parts.store.keys.get(cachedKey.applicationId, cachedKey.keyId);
+    cachedKey.readAtMs = this.#parts.clock.monotonicMs();
+    cachedKey.isStale = previousChangeCount !== this.#changeCount;
+    if (cachedKey.isStale) return this.#read(cachedKey);
   }
 
-  #isActive({ row }: KeyEntry): boolean {
+  #isActive({ row }: CachedKey): boolean {
     return row !== undefined && statusOf(row, this.#parts.clock.now()) === 'active';
   }
 
-  #end(entry: KeyEntry): number {
-    const listeners = [...entry.endListeners];
-    entry.endListeners.clear();
+  #end(cachedKey: CachedKey): number {
+    const listeners = [...cachedKey.endListeners];
+    cachedKey.endListeners.clear();
     for (const end of listeners) end();
     return listeners.length;
   }
 
-  #entry({ applicationId, keyId }: UsedKey): KeyEntry {
-    const existingEntry = this.#entries.get(keyId);
-    if (existingEntry) return existingEntry;
-    if (this.#entries.size >= CACHE_SIZE_MAX) this.#forgetUnused();
-    const entry: KeyEntry = {
+  #cachedKeyOf({ applicationId, keyId }: UsedKey): CachedKey {
+    const existingKey = this.#cachedKeys.get(keyId);
+    if (existingKey) return existingKey;
+    if (this.#cachedKeys.size >= CACHE_SIZE_MAX) this.#forgetUnused();
+    const cachedKey: CachedKey = {
       applicationId,
       keyId,
       endListeners: new Set(),
@@ -126,12 +127,13 @@ export class KeyUses {
       readAtMs: 0,
       isStale: true,
     };
-    this.#entries.set(keyId, entry);
-    return entry;
+    this.#cachedKeys.set(keyId, cachedKey);
+    return cachedKey;
   }
 
   #forgetUnused(): void {
-    for (const [id, { endListeners: listeners }] of this.#entries) if (listeners.size === 0) this.#entries.delete(id);
+    for (const [id, { endListeners: listeners }] of this.#cachedKeys)
+      if (listeners.size === 0) this.#cachedKeys.delete(id);
   }
 }
 

@@ -1,5 +1,5 @@
 // Makes a list page from a short list that is ordered by id and has been read completely.
-import { type Cursors, type ListName, pageOf } from './cursors.ts';
+import { type Cursors, type ListName, listPageOf } from './cursors.ts';
 
 export interface PageRequest {
   readonly limit: number;
@@ -14,7 +14,7 @@ export function listPageById<Row extends { readonly id: string }>(
 ): { data: Row[]; nextCursor?: string } {
   const afterId = cursor === undefined ? undefined : cursors.read<string>(name, cursor);
   const remainingRows = afterId === undefined ? rows : rows.filter(({ id }) => id > afterId);
-  return pageOf(
+  return listPageOf(
     remainingRows.slice(0, limit + 1),
     limit,
     row => row,

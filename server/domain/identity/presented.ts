@@ -14,12 +14,12 @@ export const presentedCredentialsOf = (
     authorization: headers.authorization,
     apiKey: headers['x-bb-api-key']?.toString(),
     userAgent: headers['user-agent'],
-    ...clientOf(request, trustedProxies),
+    ...addressesOf(request, trustedProxies),
   };
 };
 
 /** Returns the remote end of the connection of a request, and the client behind trusted proxies. */
-export function clientOf(
+export function addressesOf(
   { headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>,
   trustedProxies: readonly string[],
 ): Required<Pick<PresentedCredentials, 'peer' | 'ip'>> {

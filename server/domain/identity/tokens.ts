@@ -21,11 +21,11 @@ import { BY_OPERATOR, byCaller } from '../audit/by-caller.ts';
 import { fault, invalidRequest, limitReached, notFound, REVOKE_ADVICE, scopeMissing } from '../faults.ts';
 import type { SharedTallies, SharedTally } from '../limits/shared-tally.ts';
 import type { Applications } from './applications.ts';
-import { type AccountCaller, type RequestSource, tokenOf } from './caller.ts';
+import { type AccountCaller, type RequestSource, tokenIdOf } from './caller.ts';
 import { covers } from './cidr.ts';
-import { cleanRanges, credentialView, futureExpiry, invalidExpiry } from './credential-rules.ts';
+import { cleanRanges, credentialView, invalidExpiry, parseFutureExpiry } from './credential-rules.ts';
 import { mint, recognize } from './credentials.ts';
-import { type Cursors, type ListName, pageOf } from './cursors.ts';
+import { type Cursors, type ListName, listPageOf } from './cursors.ts';
 import { cleanName } from './names.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
@@ -68,7 +68,7 @@ export class Tokens {
       ...this.#bounds(caller, request),
       ...(applicationIds ? { applicationIds } : {}),
     };
-    const { row, token } = await this.issue(caller.accountId, boundedRequest, byCaller(caller), tokenOf(caller));
+    const { row, token } = await this.issue(caller.accountId, boundedRequest, byCaller(caller), tokenIdOf(caller));
     return { ...this.#view(row), token: token.reveal() };
   }
 
@@ -91,7 +91,7 @@ export class Tokens {
       scopes: [...new Set(request.scopes)],
       cidrAllow: cleanRanges(request.cidrAllow),
       createdAt: now,
-      expiresAt: expiryOf(request.expiresAt, now),
+      expiresAt: resolveExpiry(request.expiresAt, now),
       ...(request.applicationIds ? { applicationIds: [...new Set(request.applicationIds)] as ApplicationId[] } : {}),
       ...(issuedBy ? { issuedBy } : {}),
     };
@@ -110,7 +110,7 @@ export class Tokens {
    */
   async list(caller: AccountCaller, { limit = PAGE_LIMIT_DEFAULT, cursor }: PageQuery): Promise<TokenPage> {
     const { accountId } = caller;
-    const restrictedTokenId = caller.applicationIds ? tokenOf(caller) : undefined;
+    const restrictedTokenId = caller.applicationIds ? tokenIdOf(caller) : undefined;
     const { store, clock, cursors } = this.#parts;
     const name: ListName = { list: 'tokens', owner: restrictedTokenId ?? accountId };
     const beforeOption = cursor === undefined ? {} : { before: cursors.read<TokenId>(name, cursor) };
@@ -118,7 +118,7 @@ export class Tokens {
       ...{ limit: limit + 1, ...beforeOption },
       ...(restrictedTokenId ? { of: restrictedTokenId } : {}),
     });
-    return pageOf(
+    return listPageOf(
       rows,
       limit,
       row => this.#view(row),
@@ -131,7 +131,7 @@ export class Tokens {
    * @throws Fault `not_found` for a person who signed in, because there is no token.
    */
   async current(caller: AccountCaller): Promise<Token> {
-    const id = tokenOf(caller);
+    const id = tokenIdOf(caller);
     if (!id) throw notAToken();
     return this.#view(await this.#get(caller.accountId, id));
   }
@@ -142,7 +142,7 @@ export class Tokens {
    */
   async revoke(caller: AccountCaller, id: string): Promise<void> {
     const { accountId } = caller;
-    const tokenId = tokenOf(caller);
+    const tokenId = tokenIdOf(caller);
     if (id !== tokenId && !caller.scopes.has(MANAGE_TOKENS_SCOPE)) throw scopeMissing([MANAGE_TOKENS_SCOPE]);
     const row = await this.#get(accountId, id);
     if (caller.applicationIds && row.id !== tokenId && row.issuedBy !== tokenId) throw notFound('Token', id);
@@ -244,8 +244,8 @@ function defaultExpiry({ expiresAt }: AccountCaller, now: Date): string {
   return (expiresAt && expiresAt < expiryDate ? expiresAt : expiryDate).toISOString();
 }
 
-function expiryOf(requestedExpiry: string | undefined, now: Date): Date {
-  const expiryDate = futureExpiry(requestedExpiry, now) ?? addMs(now, TOKEN_LIFETIME_DAYS_DEFAULT * DAY_MS);
+function resolveExpiry(requestedExpiry: string | undefined, now: Date): Date {
+  const expiryDate = parseFutureExpiry(requestedExpiry, now) ?? addMs(now, TOKEN_LIFETIME_DAYS_DEFAULT * DAY_MS);
   const latestExpiry = addMs(now, TOKEN_LIFETIME_DAYS_MAX * DAY_MS);
   if (expiryDate > latestExpiry)
     throw invalidExpiry(

@@ -7,7 +7,7 @@ import { Inbox, type InboxParts } from './inbox.ts';
 
 test('a waiting request reads the counts every 15 seconds while nothing changes', async () => {
   const clock = new ManualClock();
-  const readAtMs: number[] = [];
+  const readTimesMs: number[] = [];
   const changeFollower = await ChangeFollower.open('inbox_changed', {
     store: { listen: async () => ({ close: () => {} }) },
     clock,
@@ -16,7 +16,7 @@ test('a waiting request reads the counts every 15 seconds while nothing changes'
     store: {
       inbox: {
         counts: async () => {
-          readAtMs.push(clock.monotonicMs());
+          readTimesMs.push(clock.monotonicMs());
           return [];
         },
         applicationsOf: async () => [],
@@ -26,10 +26,10 @@ test('a waiting request reads the counts every 15 seconds while nothing changes'
     clock,
   });
   const caller = { accountId: 'ada' } as unknown as HumanCaller;
-  const answer = inbox.read(caller, { wait: 55 }, new AbortController().signal);
+  const viewPromise = inbox.read(caller, { wait: 55 }, new AbortController().signal);
   await new Promise(done => setImmediate(done));
   await clock.advance(55_000, 1_000);
-  assert.deepEqual((await answer).applications, []);
-  assert.deepEqual(readAtMs, [0, 0, 15_000, 30_000, 45_000, 55_000]);
+  assert.deepEqual((await viewPromise).applications, []);
+  assert.deepEqual(readTimesMs, [0, 0, 15_000, 30_000, 45_000, 55_000]);
   await changeFollower.close();
 });

@@ -21,7 +21,7 @@ import type { HumanCaller } from '../identity/caller.ts';
  * Polling interval. Most changes are announced. Polling detects changes of a member's role, and changes whose
  * announcement was lost.
  */
-const POLL_MS = 15_000;
+const POLL_INTERVAL_MS = 15_000;
 const STATE_CHARACTERS = 22;
 
 const rolesWith = (right: Right): readonly Role[] => ROLES.filter(role => hasRight(role, right));
@@ -58,7 +58,7 @@ export class Inbox {
       concerns: application => ownIds.has(application as ApplicationId),
       read: () => this.#readCounts(accountId),
       isChanged: ({ state }) => state !== knownState,
-      pollMs: POLL_MS,
+      pollMs: POLL_INTERVAL_MS,
     };
     return changeFollower.awaitChange(firstView, followedValue, wait, signal);
   }

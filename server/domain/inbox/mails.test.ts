@@ -11,7 +11,7 @@ const NOW = new Date('2026-11-20T10:00:00.000Z');
  * Creates the task for these accounts, each of which has one waiting request. `recordNotification` throws the account's
  * error if it has one.
  */
-function taskFor(errorByAccount: Readonly<Record<string, Error | undefined>>) {
+function setUpTask(errorByAccount: Readonly<Record<string, Error | undefined>>) {
   const said = { mailedTo: [] as string[], postponed: [] as unknown[], logged: [] as unknown[], sends: 0 };
   const item = { kind: 'handoff', id: 'handoff', reason: 'login', applicationId: 'shop', applicationName: 'Shop' };
   const inbox = {
@@ -51,7 +51,7 @@ function taskFor(errorByAccount: Readonly<Record<string, Error | undefined>>) {
 }
 
 test('postpones an e-mail that cannot be written, and sends the e-mails of the other members', async () => {
-  const { task, said } = taskFor({
+  const { task, said } = setUpTask({
     broken: new Error('the definition cannot be read'),
     limited: fault('rate_limited', 'Too many e-mails.'),
     sound: undefined,
@@ -69,7 +69,7 @@ test('postpones an e-mail that cannot be written, and sends the e-mails of the o
 });
 
 test('sends the e-mails that were written before the run failed', async () => {
-  const { task, said } = taskFor({ sound: undefined, gone: new Error('the database is gone') });
+  const { task, said } = setUpTask({ sound: undefined, gone: new Error('the database is gone') });
   await assert.rejects(async () => task.run(), /the database is gone/);
   assert.deepEqual([said.mailedTo, said.sends], [['sound@a.test'], 1]);
 });

@@ -7,7 +7,7 @@ import { addMs } from '../../kit/clock.ts';
 import { isFault, reason } from '../../kit/fault.ts';
 import { type AccountId, type MailId, newId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
-import { REST_MS, type Task } from '../../kit/task.ts';
+import { REST_INTERVAL_MS, type Task } from '../../kit/task.ts';
 import { Catalogue } from '../configured-operations/callable.ts';
 import type { Mail } from '../mail/mail.ts';
 import { INBOX_ROLES } from './inbox.ts';
@@ -47,7 +47,9 @@ export class InboxMails {
 
   constructor(parts: InboxMailsParts) {
     this.#parts = parts;
-    this.tasks = [{ name: 'tell_members', everyMs: RUN_INTERVAL_MS, quietMs: REST_MS, run: () => this.#run() }];
+    this.tasks = [
+      { name: 'tell_members', everyMs: RUN_INTERVAL_MS, quietMs: REST_INTERVAL_MS, run: () => this.#run() },
+    ];
   }
 
   async #run(): Promise<Record<string, number>> {
@@ -98,17 +100,15 @@ export class InboxMails {
     // Uses the connection of the transaction, because decisions that wait for this transaction may hold all other
     // connections.
     const catalogue = new Catalogue(trx.configuredOperations);
-    const namedLines: MailLine[] = [];
-    for (const item of waiting.slice(0, LISTED_REQUESTS_MAX)) namedLines.push(await this.#lineOf(item, catalogue));
-    const [onlyLine] = waiting.length === 1 ? namedLines : [];
+    const mailLines: MailLine[] = [];
+    for (const item of waiting.slice(0, LISTED_REQUESTS_MAX)) mailLines.push(await this.#composeLine(item, catalogue));
+    const [onlyLine] = waiting.length === 1 ? mailLines : [];
     const subject = onlyLine
       ? `${onlyLine.label} (${onlyLine.application})`
       : `${waiting.length} requests from agents are waiting for you`;
     const text = [
       ...(onlyLine ? ['An agent is waiting for you.'] : ['Agents are waiting for you.']),
-      ...namedLines.map(
-        ({ label: what, application, until, url }) => `${what}\n${application}, until ${until}\n${url}`,
-      ),
+      ...mailLines.map(({ label: what, application, until, url }) => `${what}\n${application}, until ${until}\n${url}`),
       ...(waiting.length > LISTED_REQUESTS_MAX ? [`And ${waiting.length - LISTED_REQUESTS_MAX} more.`] : []),
       `Everything that is waiting for you:\n${this.#parts.publicUrl}/console/inbox`,
       `Nothing is done until you decide. Turn these e-mails off in your account:\n${this.#parts.publicUrl}/console/account\n`,
@@ -117,7 +117,7 @@ export class InboxMails {
     return true;
   }
 
-  async #lineOf(item: WaitingRow, catalogue: Catalogue): Promise<MailLine> {
+  async #composeLine(item: WaitingRow, catalogue: Catalogue): Promise<MailLine> {
     const { publicUrl } = this.#parts;
     const application = toOneLine(item.applicationName);
     const until = item.expiresAt.toISOString();

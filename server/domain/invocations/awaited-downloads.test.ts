@@ -7,7 +7,7 @@ import { AwaitedDownloads, type DownloadsOutcome } from './awaited-downloads.ts'
 
 const session = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10' as SessionId;
 
-function download(guid: string, state: DownloadRow['state']): DownloadRow {
+function downloadRow(guid: string, state: DownloadRow['state']): DownloadRow {
   const createdAt = new Date('2026-11-26T12:00:00Z');
   return { id: guid, guid, sessionId: session, filename: `${guid}.txt`, state, createdAt } as unknown as DownloadRow;
 }
@@ -18,13 +18,13 @@ async function awaitDownloads({ completeAfterMs }: { completeAfterMs: number }):
   let rows: DownloadRow[] = [];
   const parts = { rows: { ofSession: async () => rows }, clock, assertRunning: async () => {} };
   const downloads = await AwaitedDownloads.from(parts, session);
-  const beganMs = clock.monotonicMs();
-  rows = [download('one', 'complete'), download('two', 'running')];
-  const outcomePromise = downloads.next({ session, untilMs: beganMs + 1_000, signal: new AbortController().signal });
+  const startMs = clock.monotonicMs();
+  rows = [downloadRow('one', 'complete'), downloadRow('two', 'running')];
+  const outcomePromise = downloads.next({ session, untilMs: startMs + 1_000, signal: new AbortController().signal });
   const advanceClock = async (): Promise<void> => {
     for (let ms = 0; ms < 3_000; ms += 100) {
       await new Promise(done => setImmediate(done));
-      if (ms >= completeAfterMs) rows = rows.map(({ guid }) => download(guid, 'complete'));
+      if (ms >= completeAfterMs) rows = rows.map(({ guid }) => downloadRow(guid, 'complete'));
       clock.advance(100);
     }
   };
@@ -46,7 +46,7 @@ test('returns the files if the last download began shortly before the time limit
   let rows: DownloadRow[] = [];
   const parts = { rows: { ofSession: async () => rows }, clock, assertRunning: async () => {} };
   const downloads = await AwaitedDownloads.from(parts, session);
-  rows = [download('one', 'complete')];
+  rows = [downloadRow('one', 'complete')];
   const outcomePromise = downloads.next({ session, untilMs, signal: new AbortController().signal });
   await new Promise(done => setImmediate(done));
   clock.advance(100);

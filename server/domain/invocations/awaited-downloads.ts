@@ -6,12 +6,12 @@ import type { Clock } from '../../kit/clock.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 
-const POLL_MS = 100;
+const POLL_INTERVAL_MS = 100;
 /**
  * A page may start several downloads one after the other. When no new download has started for this long, the wait for
  * further downloads ends.
  */
-const QUIET_MS = 500;
+const QUIET_PERIOD_MS = 500;
 /** Maximum number of files per call. */
 export const DOWNLOADS_MAX = 100;
 const NAME_CHARACTERS_MAX = 100;
@@ -47,13 +47,13 @@ export class AwaitedDownloads {
 
   /** Follows the downloads that begin from now on. */
   static async from(parts: AwaitedDownloadsParts, session: SessionId): Promise<AwaitedDownloads> {
-    const before = await parts.rows.ofSession(session);
-    return new AwaitedDownloads(parts, new Set(before.map(({ guid }) => guid)));
+    const rowsBefore = await parts.rows.ofSession(session);
+    return new AwaitedDownloads(parts, new Set(rowsBefore.map(({ guid }) => guid)));
   }
 
   /**
    * Waits for the downloads that began since the previous call. Resolves with their files when there is at least one,
-   * all are complete, and either no new download has begun for `QUIET_MS` or the time is up. Resolves with an error if
+   * all are complete, and either no new download has begun for `QUIET_PERIOD_MS` or the time is up. Resolves with an error if
    * a download fails, if there are too many, or if the time is up before all are complete.
    */
   async next({ session, untilMs, signal }: DownloadWait): Promise<DownloadsOutcome> {
@@ -77,10 +77,11 @@ export class AwaitedDownloads {
       if (newRows.length > previousRows.length) quietSinceMs = nowMs;
       previousRows = newRows;
       const areAllComplete = newRows.length > 0 && newRows.every(({ state }) => state === 'complete');
-      if (areAllComplete && (nowMs - quietSinceMs >= QUIET_MS || nowMs >= untilMs)) return this.#takeArrived(newRows);
+      if (areAllComplete && (nowMs - quietSinceMs >= QUIET_PERIOD_MS || nowMs >= untilMs))
+        return this.#takeArrived(newRows);
       if (nowMs >= untilMs) return failedOutcome('timeout', timeoutMessage(newRows));
       if (newRows.length === 0) await assertRunning(session);
-      await clock.sleep(POLL_MS, signal);
+      await clock.sleep(POLL_INTERVAL_MS, signal);
     }
   }
 

@@ -21,7 +21,7 @@ export interface BrowserOperationsParts {
     schemas: readonly object[],
     jobOwner: string,
   ) => Promise<readonly (readonly SchemaIssue[])[]>;
-  readonly typedCredentials: Pick<TypedCredentials, 'problem'>;
+  readonly typedCredentials: Pick<TypedCredentials, 'findProblem'>;
   readonly clock: Clock;
 }
 
@@ -39,7 +39,10 @@ export class BrowserOperations {
 
   /** Whether the credentials that the steps name exist and can be typed. */
   async isConnected({ definition }: BrowserCallable, application: ApplicationId): Promise<boolean> {
-    const problem = await this.#parts.typedCredentials.problem(application, credentialsIn(definition.binding.steps));
+    const problem = await this.#parts.typedCredentials.findProblem(
+      application,
+      credentialsIn(definition.binding.steps),
+    );
     return problem === undefined;
   }
 

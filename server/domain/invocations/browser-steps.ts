@@ -91,7 +91,7 @@ const contentOf = ({ name, mimeType = 'application/octet-stream', text, base64 =
 /** Converts a step that `assertSteps` has accepted. */
 export function stepOf(givenStep: GivenStep): Step {
   const { selector = '', url = '', value = '', values = [], key = '', ms = 0 } = givenStep;
-  const place = givenStep.selector === undefined ? {} : { selector: givenStep.selector };
+  const selectorField = givenStep.selector === undefined ? {} : { selector: givenStep.selector };
   switch (givenStep.do) {
     case 'goto':
       return { do: 'goto', url, waitUntil: givenStep.waitUntil ?? 'load' };
@@ -106,11 +106,11 @@ export function stepOf(givenStep: GivenStep): Step {
     case 'select':
       return { do: 'select', selector, values };
     case 'press':
-      return { do: 'press', key, ...place };
+      return { do: 'press', key, ...selectorField };
     case 'hover':
       return { do: 'hover', selector };
     case 'scroll':
-      return { do: 'scroll', x: givenStep.x ?? 0, y: givenStep.y ?? 0, ...place };
+      return { do: 'scroll', x: givenStep.x ?? 0, y: givenStep.y ?? 0, ...selectorField };
     case 'upload':
       return { do: 'upload', selector, files: (givenStep.files ?? []).map(contentOf) };
     case 'sleep':
@@ -121,18 +121,18 @@ export function stepOf(givenStep: GivenStep): Step {
     case 'screenshot':
     case 'content':
     case 'extract':
-      return { do: 'take', wanted: wantedContentOf(givenStep, place) };
+      return { do: 'take', wanted: wantedContentOf(givenStep, selectorField) };
   }
 }
 
-function wantedContentOf(contentStep: GivenStep, place: { readonly selector?: string }): WantedContent {
+function wantedContentOf(contentStep: GivenStep, selectorField: { readonly selector?: string }): WantedContent {
   const { fullPage = false, format = 'png', quality = QUALITY_DEFAULT, as = 'text', fields = {} } = contentStep;
-  if (contentStep.do === 'screenshot') return { kind: 'screenshot', fullPage, format, quality, ...place };
+  if (contentStep.do === 'screenshot') return { kind: 'screenshot', fullPage, format, quality, ...selectorField };
   if (contentStep.do === 'pdf') {
     const { paper = 'A4', landscape = false, background = true, pages } = contentStep;
     return { kind: 'pdf', paper, landscape, background, ...(pages === undefined ? {} : { pages }) };
   }
-  if (contentStep.do === 'content') return { kind: as, ...place };
+  if (contentStep.do === 'content') return { kind: as, ...selectorField };
   return { kind: 'fields', fields: wantedFields(fields) };
 }
 
@@ -146,7 +146,7 @@ export type StepDownloads = ReadonlyMap<number, readonly JsonObject[]>;
 export type StepHandoffs = ReadonlyMap<number, Pick<HandoffRow, 'id' | 'note'>>;
 
 /** Steps that the driver performs together, and the hand-off that follows them, if any. */
-export interface StepsPart {
+export interface StepGroup {
   readonly steps: readonly GivenStep[];
   readonly handoff?: GivenStep;
 }
@@ -156,17 +156,17 @@ export interface StepsPart {
  * before a `handoff`. If the last step is a `handoff`, an empty part follows it, to report the address of the page
  * after the hand-off.
  */
-export function partsOf(steps: readonly GivenStep[]): readonly StepsPart[] {
-  const parts: StepsPart[] = [];
+export function stepGroupsOf(steps: readonly GivenStep[]): readonly StepGroup[] {
+  const stepGroups: StepGroup[] = [];
   let currentSteps: GivenStep[] = [];
   for (const [index, step] of steps.entries()) {
     if (step.do !== 'handoff') currentSteps.push(step);
     const isLast = index === steps.length - 1;
     if (step.do !== 'handoff' && (step.do !== 'download' || isLast)) continue;
-    parts.push({ steps: currentSteps, ...(step.do === 'handoff' ? { handoff: step } : {}) });
+    stepGroups.push({ steps: currentSteps, ...(step.do === 'handoff' ? { handoff: step } : {}) });
     currentSteps = [];
   }
-  return [...parts, { steps: currentSteps }];
+  return [...stepGroups, { steps: currentSteps }];
 }
 
 /** Converts the results to the output. Returns the output, and the files in the order of its `artifacts`. */
@@ -183,11 +183,11 @@ export function stepsOutput(
   const stepResults = givenSteps.map((step, index): JsonObject => {
     const result = results[index];
     const { text = '', values, isCut } = result ?? {};
-    if (step.do === 'handoff') return { do: step.do, ...handoffIn(handoffsByStep.get(index)) };
+    if (step.do === 'handoff') return { do: step.do, ...handoffFields(handoffsByStep.get(index)) };
     if (step.do === 'download') {
-      const first = downloads.length;
+      const firstIndex = downloads.length;
       downloads.push(...(downloadsByStep.get(index) ?? []));
-      return { do: step.do, downloads: downloads.slice(first).map((_, number) => first + number) };
+      return { do: step.do, downloads: downloads.slice(firstIndex).map((_, number) => firstIndex + number) };
     }
     if (step.do === 'extract') return { do: step.do, fields: values ?? {} };
     if (result?.bytes) return { do: step.do, artifact: files.push(fileIn(result)) - 1, ...sizesOf(result) };
@@ -198,7 +198,7 @@ export function stepsOutput(
   return { output: { ...place, results: stepResults, ...(downloadsByStep.size > 0 ? { downloads } : {}) }, files };
 }
 
-const handoffIn = (row: Pick<HandoffRow, 'id' | 'note'> | undefined): JsonObject => ({
+const handoffFields = (row: Pick<HandoffRow, 'id' | 'note'> | undefined): JsonObject => ({
   ...(row ? { handoffId: row.id } : {}),
   ...(row?.note === undefined ? {} : { note: row.note }),
 });

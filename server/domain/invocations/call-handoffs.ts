@@ -117,7 +117,7 @@ const handoffIdOf = (id: InvocationId): HandoffId => id as string as HandoffId;
 
 function outcomeOf(row: HandoffRow): Outcome {
   const { id, status, note, evidence, url } = row;
-  if (status !== 'completed' && status !== 'declined' && status !== 'failed') return undecidedHandoff(row);
+  if (status !== 'completed' && status !== 'declined' && status !== 'failed') return undecidedOutcome(row);
   return {
     state: 'succeeded',
     output: {
@@ -133,18 +133,18 @@ function outcomeOf(row: HandoffRow): Outcome {
  * Returns the failure of a call whose hand-off was not completed. Undefined if the person has completed it; the steps
  * then continue.
  */
-export function failedHandoff(row: HandoffRow, step: number): UnsuccessfulOutcome | undefined {
+export function handoffFailureOf(row: HandoffRow, step: number): UnsuccessfulOutcome | undefined {
   const { id: handoffId, status, note } = row;
   if (status === 'completed') return undefined;
   const { error } =
     status === 'declined' || status === 'failed'
       ? failedOutcome(UNSUCCESSFUL_HANDOFF_ERRORS[status])
-      : undecidedHandoff(row);
+      : undecidedOutcome(row);
   const details = { step, handoffId, ...(note === undefined ? {} : { note }) };
   return failedOutcome({ ...error, message: `Step ${step} (handoff): ${error.message}`, details });
 }
 
-function undecidedHandoff({ status }: HandoffRow): UnsuccessfulOutcome {
+function undecidedOutcome({ status }: HandoffRow): UnsuccessfulOutcome {
   if (status === 'expired') return failedOutcome(HANDOFF_EXPIRED);
   return failedOutcome(status === 'cancelled' ? HANDOFF_CANCELLED : SESSION_ENDED_FIRST);
 }

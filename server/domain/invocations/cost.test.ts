@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isFault } from '../../kit/fault.ts';
-import { capturedOf, reservationOf } from './cost.ts';
+import { captureAmountOf, reservationOf } from './cost.ts';
 
 const RATES = { browserSecond: 100, egressMegabyte: 10 };
 const NONE = { browserSecond: 0, egressMegabyte: 0 };
@@ -54,5 +54,5 @@ for (const [what, ended, captured] of [
   ['a call captures at most the credit that it held', { state: 'succeeded', reserved: 300 }, 300],
 ] as const)
   test(what, () =>
-    assert.equal(capturedOf(RATES, { metered: meteredUse, reserved: 10_000, price: 50, ...ended }), captured),
+    assert.equal(captureAmountOf(RATES, { metered: meteredUse, reserved: 10_000, price: 50, ...ended }), captured),
   );

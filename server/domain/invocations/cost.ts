@@ -12,7 +12,7 @@ import { handoffSeconds, sessionSeconds } from './managed.ts';
 const ESTIMATED_BYTES = 50_000_000;
 
 /** Returns the estimated use of a call that has a session of its own. Credit is held for this use. */
-export const estimateOf = (timeoutMs: number) => ({
+export const estimatedUseOf = (timeoutMs: number) => ({
   browserSeconds: sessionSeconds(timeoutMs),
   egressBytes: ESTIMATED_BYTES,
 });
@@ -37,7 +37,7 @@ export function reservationOf(
 ): number {
   if (!isEnforced(rates)) return 0;
   const { timeoutMs = OPERATION_TIMEOUT_MS_DEFAULT, sessionId } = input;
-  if (sessionId !== undefined) return priceOf(rates, price, maxCost);
+  if (sessionId !== undefined) return priceReservationOf(rates, price, maxCost);
   const minCost = price + Math.max(1, meteredCost(rates, { seconds: 1, bytes: 0 }));
   if (maxCost !== undefined && maxCost < minCost)
     throw invalidRequest([
@@ -49,7 +49,7 @@ export function reservationOf(
 }
 
 /** Returns the micro-credits to hold for a call that has only a price. Throws if `maxCost` is less than the price. */
-export function priceOf(rates: CreditRates, price: number, maxCost: number | undefined): number {
+export function priceReservationOf(rates: CreditRates, price: number, maxCost: number | undefined): number {
   if (!isEnforced(rates)) return 0;
   if (maxCost !== undefined && maxCost < price)
     throw invalidRequest([{ path: 'maxCost', message: `is ${maxCost}, but the call costs ${price} micro-credits` }]);
@@ -70,7 +70,7 @@ export interface EndedInvocation {
  * price. If the call failed after it had started, it is only the metered cost. If nothing was started, it is 0.
  * Undefined if the outcome is unknown. The whole amount then stays held.
  */
-export function capturedOf(rates: CreditRates, { state, phase, metered, reserved, price }: EndedInvocation) {
+export function captureAmountOf(rates: CreditRates, { state, phase, metered, reserved, price }: EndedInvocation) {
   if (state === 'ambiguous') return undefined;
   if (state === 'cancelled' || phase === 'before') return 0;
   const cost = meteredCost(rates, metered) + (state === 'succeeded' ? price : 0);

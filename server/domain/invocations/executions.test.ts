@@ -5,14 +5,14 @@ import { TestClock } from '../../../tests/harness/test-clock.ts';
 import type { InvocationEnd, InvocationRow } from '../../engines/store/rows/invocations.ts';
 import { type ApplicationId, type HostId, type InvocationId, type KeyId, newId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';
-import { builtInNamed } from '../configured-operations/callable.ts';
+import { findBuiltIn } from '../configured-operations/callable.ts';
 import { fault } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import { Executions, type ExecutionsParts } from './executions.ts';
 
 const NOW = new Date();
 
-const operation = builtInNamed('browser.content') ?? assert.fail();
+const operation = findBuiltIn('browser.content') ?? assert.fail();
 const caller: AgentCaller = {
   ...{ kind: 'agentKey', applicationId: newId<ApplicationId>(NOW), keyId: newId<KeyId>(NOW) },
   ...{ scopes: new Set(['operations:invoke']), source: { ip: '' } },
@@ -64,7 +64,7 @@ test('does not run a read call that is cancelled while its start is being record
 const key = { id: row.keyId, applicationId: row.applicationId, scopes: ['operations:invoke'], grants: [] };
 
 test('leaves a recovered read call to the next process if the service stops while the call is waiting', async () => {
-  const prepareCall = Promise.withResolvers<void>();
+  const preparation = Promise.withResolvers<void>();
   const ends: InvocationEnd[] = [];
   const executions = executionsWith({
     rows: { listOpen: async () => [row], end: async (_: InvocationId, end: InvocationEnd) => void ends.push(end) },
@@ -74,13 +74,13 @@ test('leaves a recovered read call to the next process if the service stops whil
     managed: {
       releaseLeftoverSessions: async () => {},
       prepare: (...[, , , , signal]: [unknown, unknown, unknown, unknown, AbortSignal]) => {
-        prepareCall.resolve();
+        preparation.resolve();
         return once(signal, 'abort').then(() => signal.throwIfAborted());
       },
     },
   });
   const recoveryRejection = assert.rejects(executions.recover(), { code: 'service_stopping' });
-  await prepareCall.promise;
+  await preparation.promise;
   await executions.close();
   await recoveryRejection;
   assert.deepEqual(ends, []);
@@ -97,12 +97,17 @@ const openRowsWith = (ends: InvocationEnd[], ...openRows: readonly InvocationRow
 
 test('a recovered call that may have had an effect ends as ambiguous if its recovery keeps failing', async () => {
   const ends: InvocationEnd[] = [];
-  const handoff = builtInNamed('browser.handoff') ?? assert.fail();
-  const dispatchedRow: InvocationRow = { ...row, operationId: handoff.id, effect: 'write', state: 'dispatched' };
+  const handoffOperation = findBuiltIn('browser.handoff') ?? assert.fail();
+  const dispatchedRow: InvocationRow = {
+    ...row,
+    operationId: handoffOperation.id,
+    effect: 'write',
+    state: 'dispatched',
+  };
   const executions = executionsWith({
     rows: openRowsWith(ends, dispatchedRow),
     keys: { get: () => Promise.reject(new Error('the row of the key cannot be read')) },
-    catalogue: { findRevision: async () => handoff },
+    catalogue: { findRevision: async () => handoffOperation },
   });
   for (let run = 1; run <= 5; run++) await executions.recover();
   assert.deepEqual(

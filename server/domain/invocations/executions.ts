@@ -31,7 +31,7 @@ import { fault } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import { statusOf } from '../identity/credential-rules.ts';
 import type { BrowserOperations } from './browser-operations.ts';
-import { capturedOf } from './cost.ts';
+import { captureAmountOf } from './cost.ts';
 import { type InvocationFiles, OUTPUT_RETENTION_MS } from './files.ts';
 import type { ManagedOperations } from './managed.ts';
 import type { Outcome, PreparedCall, SuccessfulOutcome, Upstream } from './prepared.ts';
@@ -46,10 +46,10 @@ const ATTEMPTS_MAX = 3;
 const KEYED_ATTEMPTS_MAX = 2;
 /** How long a stopping service waits for effects in progress, so that their outcomes become known. */
 const SHUTDOWN_GRACE_MS = 5_000;
-const RECOVERY_BATCH = 10;
+const RECOVERY_BATCH_SIZE = 10;
 /** After this many unexpected errors during its recovery, an invocation ends. */
 const RECOVERIES_MAX = 5;
-const COST_CHECK_MS = 250;
+const COST_CHECK_INTERVAL_MS = 250;
 /** Credit that is held for an unknown outcome is given back after this time. */
 const UNKNOWN_OUTCOME_HOLD_MS = 30 * 24 * 3_600_000;
 
@@ -117,7 +117,7 @@ export class Executions {
   /** Invocations that are being inserted and started. */
   readonly #heldIds = new Set<InvocationId>();
   /** How many times the recovery of each invocation has failed unexpectedly. */
-  readonly #failedRecoveries = new Map<InvocationId, number>();
+  readonly #failureCounts = new Map<InvocationId, number>();
   /**
    * The last known byte count of the session of each call. Used when the session has ended and its bytes can no longer
    * be read.
@@ -153,7 +153,7 @@ export class Executions {
     input: JsonObject,
     undo?: () => Promise<void>,
   ): Promise<void> {
-    const runningInvocation = runningOf(row);
+    const runningInvocation = createRunningInvocation(row);
     this.#runningInvocations.set(row.id, runningInvocation);
     try {
       await this.#begin(caller, row, operation, input, runningInvocation, undo);
@@ -303,10 +303,13 @@ export class Executions {
   async recover(): Promise<{ recovered: number }> {
     for (const ending of [...this.#unwrittenEndings.values()]) await this.#write(ending);
     if (this.#isClosed) return { recovered: 0 };
-    const openRows = await this.#parts.rows.listOpen(this.#parts.host, RECOVERY_BATCH + this.#runningInvocations.size);
+    const openRows = await this.#parts.rows.listOpen(
+      this.#parts.host,
+      RECOVERY_BATCH_SIZE + this.#runningInvocations.size,
+    );
     const isUntracked = ({ id }: InvocationRow): boolean =>
       !this.#runningInvocations.has(id) && !this.#heldIds.has(id) && !this.#unwrittenEndings.has(id);
-    const leftoverRows = openRows.filter(isUntracked).slice(0, RECOVERY_BATCH);
+    const leftoverRows = openRows.filter(isUntracked).slice(0, RECOVERY_BATCH_SIZE);
     for (const row of leftoverRows) await this.#tryToRecover(row);
     return { recovered: leftoverRows.length };
   }
@@ -334,15 +337,15 @@ export class Executions {
   /** An invocation whose recovery fails unexpectedly must not block those after it, and ends after RECOVERIES_MAX tries. */
   async #tryToRecover(row: InvocationRow): Promise<void> {
     try {
-      await this.#recoverOne(row);
-      this.#failedRecoveries.delete(row.id);
+      await this.#recoverInvocation(row);
+      this.#failureCounts.delete(row.id);
     } catch (error) {
       if (isFault(error) || this.#isClosed) throw error;
       this.#parts.log.error('invocation.not_recovered', { invocationId: row.id, reason: reason(error) });
-      const failureCount = (this.#failedRecoveries.get(row.id) ?? 0) + 1;
-      this.#failedRecoveries.set(row.id, failureCount);
+      const failureCount = (this.#failureCounts.get(row.id) ?? 0) + 1;
+      this.#failureCounts.set(row.id, failureCount);
       if (failureCount < RECOVERIES_MAX) return;
-      this.#failedRecoveries.delete(row.id);
+      this.#failureCounts.delete(row.id);
       const mayHaveBegun = row.state === 'dispatched' && row.effect !== 'read';
       const [state, endError] = mayHaveBegun
         ? (['ambiguous', UNKNOWN_OUTCOME_ERROR] as const)
@@ -358,7 +361,7 @@ export class Executions {
     return operation ? inputRetentionOf(operation) : {};
   }
 
-  async #recoverOne(row: InvocationRow): Promise<void> {
+  async #recoverInvocation(row: InvocationRow): Promise<void> {
     const { keys, managed, log, clock, catalogue } = this.#parts;
     const key = await keys.get(row.applicationId, row.keyId);
     const operation = await catalogue.findRevision(row.applicationId, row.operationId, row.operationRevision);
@@ -370,22 +373,22 @@ export class Executions {
     if (row.attempts >= ATTEMPTS_MAX && !isResumable(row))
       return this.endUnstarted(row, 'failed', INTERRUPTED_ERROR, endOptions);
     // An invocation that cannot be run again ends as failed, or with an unknown outcome if its effect may have begun.
-    const state = row.state === 'dispatched' && row.effect !== 'read' ? 'ambiguous' : 'failed';
+    const endState = row.state === 'dispatched' && row.effect !== 'read' ? 'ambiguous' : 'failed';
     if (!key || statusOf(key, clock.now()) !== 'active')
-      return this.endUnstarted(row, state, KEY_INACTIVE_ERROR, endOptions);
-    if (!operation) return this.endUnstarted(row, state, REVISION_CHANGED_ERROR);
+      return this.endUnstarted(row, endState, KEY_INACTIVE_ERROR, endOptions);
+    if (!operation) return this.endUnstarted(row, endState, REVISION_CHANGED_ERROR);
     const caller = callerOf(key);
     log.info('invocation.run_again', { invocationId: row.id, attempts: row.attempts });
     if (operation.kind !== 'http') await managed.releaseLeftoverSessions(caller, row.id);
     const input = await this.#openInput(row);
-    if (!input) return this.endUnstarted(row, state, INPUT_UNREADABLE_ERROR, endOptions);
+    if (!input) return this.endUnstarted(row, endState, INPUT_UNREADABLE_ERROR, endOptions);
     try {
       await this.start(caller, row, operation, input);
     } catch (error) {
       // A service that stops leaves the invocation to the next process.
       if (!isFault(error) || this.#isClosed) throw error;
       const refusalError: InvocationError = { ...errorOf(error.code, error.message, false), phase: 'before' };
-      await this.endUnstarted(row, state, refusalError, endOptions);
+      await this.endUnstarted(row, endState, refusalError, endOptions);
     }
   }
 
@@ -450,10 +453,10 @@ export class Executions {
     const { clock, rates } = this.#parts;
     const { state } = outcome;
     const endedAt = clock.now();
-    const meteredUse = this.#meteredOf(session, endedAt);
-    const phase = outcome.state === 'succeeded' ? {} : { phase: outcome.error.phase };
+    const meteredUse = this.#meteredUseOf(session, endedAt);
+    const phaseField = outcome.state === 'succeeded' ? {} : { phase: outcome.error.phase };
     const { reserved, price } = row;
-    const captured = capturedOf(rates, { state, metered: meteredUse, reserved, price, ...phase });
+    const captured = captureAmountOf(rates, { state, metered: meteredUse, reserved, price, ...phaseField });
     return {
       ...{
         state,
@@ -472,7 +475,7 @@ export class Executions {
    * Returns the metered use of the call. The use of a session that the caller named is not metered here, because that
    * session is charged separately.
    */
-  #meteredOf(session: PreparedCall['session'], until: Date): MeteredUse {
+  #meteredUseOf(session: PreparedCall['session'], until: Date): MeteredUse {
     if (!session?.ownSessionSince) return { seconds: 0, bytes: 0 };
     const bytes = this.#parts.bytesOf(session.id) ?? this.#lastBytes.get(session) ?? 0;
     this.#lastBytes.set(session, bytes);
@@ -489,11 +492,11 @@ export class Executions {
     const { clock, rates } = this.#parts;
     if (row.reserved === 0 || !session?.ownSessionSince) return;
     while (!endSignal.aborted) {
-      if (meteredCost(rates, this.#meteredOf(session, clock.now())) > row.reserved - row.price)
+      if (meteredCost(rates, this.#meteredUseOf(session, clock.now())) > row.reserved - row.price)
         return abortController.abort(
           new CostLimitError(`The call reached its limit of ${row.reserved} micro-credits.`),
         );
-      await clock.sleep(COST_CHECK_MS, endSignal).catch(() => {}); // Rejects when the call is over.
+      await clock.sleep(COST_CHECK_INTERVAL_MS, endSignal).catch(() => {}); // Rejects when the call is over.
     }
   }
 
@@ -565,7 +568,7 @@ export class Executions {
 const isResumable = ({ kind, operationId }: InvocationRow): boolean =>
   kind === 'managed' && operationId === ('browser.handoff' satisfies ManagedOperationId);
 
-function runningOf(row: InvocationRow): RunningInvocation {
+function createRunningInvocation(row: InvocationRow): RunningInvocation {
   const started = Promise.withResolvers<void>();
   started.promise.catch(() => {}); // Prevents an unhandled rejection if no caller waits for the start.
   return {

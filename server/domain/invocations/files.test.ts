@@ -13,15 +13,15 @@ const picture = { bytes: new Uint8Array(1), mimeType: 'image/png' };
 function setup({ filesUntilFull }: { readonly filesUntilFull: number }) {
   const postedFiles: string[][] = [];
   const removedNames: string[] = [];
-  let writes = 0;
+  let writeCount = 0;
   const files = new InvocationFiles({
     limits: { effective: async () => ({ maxStoredBytes: 1_000 }) },
     stored: { ofApplication: async () => 0 },
     staging: {
       write: async () => {
-        if (writes === filesUntilFull) throw new Error('no space left on the disk');
-        writes += 1;
-        return { name: `staged-${writes}`, size: 1, checksum: 'abc' };
+        if (writeCount === filesUntilFull) throw new Error('no space left on the disk');
+        writeCount += 1;
+        return { name: `staged-${writeCount}`, size: 1, checksum: 'abc' };
       },
       remove: async (name: string) => void removedNames.push(name),
     },

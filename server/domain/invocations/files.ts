@@ -62,9 +62,9 @@ export class InvocationFiles {
   ): Promise<StoredFile[]> {
     const { outbox, keyOf, limits, stored } = this.#parts;
     const { maxStoredBytes } = await limits.effective(applicationId);
-    const bytes = files.reduce((sum, file) => sum + file.bytes.byteLength, 0);
+    const newByteCount = files.reduce((sum, file) => sum + file.bytes.byteLength, 0);
     const storedBytes = await stored.ofApplication(applicationId);
-    if (storedBytes + bytes > maxStoredBytes) throw storageFull(bytes, storedBytes, maxStoredBytes);
+    if (storedBytes + newByteCount > maxStoredBytes) throw storageFull(newByteCount, storedBytes, maxStoredBytes);
     const stagedFiles = await this.#stage(files);
     const posts = stagedFiles.map(({ name, mimeType }, index) => {
       const key = keyOf(applicationId, partNameOf(id, index));

@@ -4,7 +4,7 @@ import { TestClock } from '../../../tests/harness/test-clock.ts';
 import type { InvocationRow, InvocationRows } from '../../engines/store/rows/invocations.ts';
 import { type ApplicationId, type HostId, type InvocationId, type KeyId, newId } from '../../kit/ids.ts';
 import { Secret } from '../../kit/secret.ts';
-import { builtInNamed } from '../configured-operations/callable.ts';
+import { findBuiltIn } from '../configured-operations/callable.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import { Invocations, type InvocationsParts } from './invocations.ts';
 
@@ -20,17 +20,17 @@ const caller: AgentCaller = {
  */
 function setup(refusedCount: number) {
   const startedRows = new Map<InvocationId, InvocationRow>();
-  let inserts = 0;
+  let insertCount = 0;
   const insert: InvocationRows['insert'] = async row => {
-    inserts += 1;
+    insertCount += 1;
     // `get` does not find the row of the equal call, as if it had been removed in the meantime.
-    return inserts <= refusedCount ? { existing: { ...row, id: newId<InvocationId>(NOW) } } : 'inserted';
+    return insertCount <= refusedCount ? { existing: { ...row, id: newId<InvocationId>(NOW) } } : 'inserted';
   };
   const invocations = new Invocations({
     ...{ clock: new TestClock(), host: newId<HostId>(NOW), secret: new Secret('x'.repeat(32)) },
     rows: { insert, get: async (_: ApplicationId, id: InvocationId) => startedRows.get(id) },
     keys: { get: async () => ({ grants: [{ operationId: 'browser.content' }] }) },
-    catalogue: { findById: async () => builtInNamed('browser.content') },
+    catalogue: { findById: async () => findBuiltIn('browser.content') },
     executions: {
       runHeld: (_: InvocationId, work: () => Promise<unknown>) => work(),
       start: async (_: AgentCaller, row: InvocationRow) => void startedRows.set(row.id, row),
@@ -50,7 +50,7 @@ function setup(refusedCount: number) {
       ...([caller, caller.applicationId, 'browser.content', { input: { url: 'https://example.com/' } }] as const),
       { idempotencyKey: 'the same', waitSeconds: 0, signal: new AbortController().signal },
     );
-  return { call, started: startedRows, inserts: () => inserts };
+  return { call, started: startedRows, inserts: () => insertCount };
 }
 
 describe('equal calls of another process that are refused before their start', () => {

@@ -18,7 +18,7 @@ import { isMemoryOperation } from '../../../contract/memory-operations.ts';
 import type { SchemaIssue } from '../../engines/schemas/validate-job.ts';
 import type { GrantRow, Keys } from '../../engines/store/rows/credentials.ts';
 import type { CallLimits, InvocationRow, InvocationRows } from '../../engines/store/rows/invocations.ts';
-import { digestOf, isInteroperable, NOT_INTEROPERABLE } from '../../kit/canonical-json.ts';
+import { digestOf, isInteroperable, NOT_INTEROPERABLE_TEXT } from '../../kit/canonical-json.ts';
 import type { Clock } from '../../kit/clock.ts';
 import {
   type ActionId,
@@ -48,12 +48,12 @@ import { fault, invalidRequest, notFound } from '../faults.ts';
 import type { FileFinder, ServedFile } from '../files/served-file.ts';
 import { requestDigest } from '../idempotency/request-digest.ts';
 import type { AgentCaller } from '../identity/caller.ts';
-import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
+import { type Cursors, type ListName, listPageOf } from '../identity/cursors.ts';
 import { secondsToNextDay, startOfUtcDay } from '../limits/utc-day.ts';
 import { credentialsIn } from '../stored-credentials/typed-credentials.ts';
 import type { BrowserOperations } from './browser-operations.ts';
 import type { GivenStep } from './browser-steps.ts';
-import { estimateOf, priceOf, reservationOf } from './cost.ts';
+import { estimatedUseOf, priceReservationOf, reservationOf } from './cost.ts';
 import { matchesFilters } from './discovery.ts';
 import type { Executions } from './executions.ts';
 import type { InvocationFiles } from './files.ts';
@@ -61,7 +61,7 @@ import type { ManagedOperations } from './managed.ts';
 import { filterOf, invocationView } from './view.ts';
 
 /** How often the row of an invocation that is running in another process is read. */
-const ROW_POLL_MS = 150;
+const ROW_POLL_INTERVAL_MS = 150;
 /**
  * Maximum number of equal calls for which a call waits, one after another. If all of them are refused, the call is
  * refused.
@@ -97,7 +97,7 @@ export interface InvocationsParts {
   readonly managed: Pick<ManagedOperations, 'assertInput'>;
   readonly http: Pick<HttpOperations, 'assertInput' | 'isConnected'>;
   readonly browser: Pick<BrowserOperations, 'assertInput' | 'isConnected'>;
-  readonly memory: Pick<AgentMemory, 'assertInput' | 'consumerOf'>;
+  readonly memory: Pick<AgentMemory, 'assertInput' | 'findConsumerId'>;
   readonly files: Pick<InvocationFiles, 'outputWithLinks'> & { readonly find: FileFinder };
   readonly validate: (
     value: unknown,
@@ -136,7 +136,7 @@ export class Invocations {
       ({ operation }) => operation.id > last && matchesFilters(operation, filters),
     );
     const rows = matchingOperations.slice(0, limit + 1).map(one => ({ id: one.operation.id, one }));
-    const { data, ...more } = pageOf(
+    const { data, ...more } = listPageOf(
       rows,
       limit,
       ({ one }) => one,
@@ -270,9 +270,9 @@ export class Invocations {
     for (let attempt = 0; attempt < EQUAL_CALLS_MAX; attempt++) {
       const id = newId<InvocationId>(clock.now());
       const { row, isExisting: isReplay } = await executions.runHeld(id, async () => {
-        const inserted = await this.#insert(caller, grantedOperation, id, request, insertion);
-        if (!inserted.isExisting) await this.#start(caller, grantedOperation, inserted.row, request.input);
-        return inserted;
+        const insertResult = await this.#insert(caller, grantedOperation, id, request, insertion);
+        if (!insertResult.isExisting) await this.#start(caller, grantedOperation, insertResult.row, request.input);
+        return insertResult;
       });
       const followedRow = await this.#follow(caller.applicationId, row.id, options, !isReplay);
       if (followedRow) return { invocation: this.#viewOf(followedRow), isReplayed: isReplay };
@@ -315,7 +315,7 @@ export class Invocations {
       ...filterOf(query),
       ...(cursor === undefined ? {} : { before: this.#parts.cursors.read<InvocationId>(name, cursor) }),
     });
-    return pageOf(
+    return listPageOf(
       rows,
       limit,
       row => this.#viewOf(row),
@@ -350,7 +350,9 @@ export class Invocations {
     const { executions } = this.#parts;
     const row = await this.#requireOwn(caller, id);
     if (row.endedAt || !executions.cancel(row.id)) throw notCancellable(row);
-    return this.#viewOf(await this.#waitUntil(() => this.#requireOwn(caller, row.id), row.id, CANCEL_SECONDS, signal));
+    return this.#viewOf(
+      await this.#waitUntil(() => this.#requireOwn(caller, row.id), row.id, CANCEL_WAIT_SECONDS, signal),
+    );
   }
 
   async receiptStatus(jti: string): Promise<{ status: 'current' | 'unknown' }> {
@@ -381,7 +383,7 @@ export class Invocations {
     const isReady = await this.#isConnected(operation, applicationId);
     return {
       ...{ id, title, description, revision, digest, effect, approval, inputSchema, outputSchema, timeoutMs },
-      price: { ...price, ...(hasOwnSession(operation) ? { estimate: estimateOf(timeoutMs) } : {}) },
+      price: { ...price, ...(hasOwnSession(operation) ? { estimate: estimatedUseOf(timeoutMs) } : {}) },
       requires: { connection: isReady ? 'ready' : 'missing' },
       grant: {
         ...(input ? { input } : {}),
@@ -409,7 +411,7 @@ export class Invocations {
       throw invalidRequest([{ path: 'metadata', message: `is larger than ${METADATA_BYTES_MAX} bytes` }]);
     // The approved digest and the receipt must identify exactly the value that was sent, so values that programs may
     // read differently are refused.
-    if (!isInteroperable(input)) throw invalidRequest([{ path: 'input', message: NOT_INTEROPERABLE }]);
+    if (!isInteroperable(input)) throw invalidRequest([{ path: 'input', message: NOT_INTEROPERABLE_TEXT }]);
     const schemas = [operation.inputSchema, ...(grant.input ? [grant.input] : [])];
     const [schemaIssues = [], grantIssues = []] = await this.#parts.validate(input, schemas, caller.applicationId);
     if (schemaIssues.length > 0) throw invalidRequest(schemaIssues.map(withInputPath));
@@ -434,7 +436,8 @@ export class Invocations {
     const now = clock.now();
     const { applicationId, keyId } = caller;
     const namedEndUser = endUser ?? endUserIn(operation, request.input);
-    const consumerId: ConsumerId | undefined = namedEndUser && (await memory.consumerOf(applicationId, namedEndUser));
+    const consumerId: ConsumerId | undefined =
+      namedEndUser && (await memory.findConsumerId(applicationId, namedEndUser));
     const row: InvocationRow = {
       ...{ id, applicationId, keyId, hostId: host, operationId: operation.id, operationRevision: operation.revision },
       ...{
@@ -449,7 +452,7 @@ export class Invocations {
       ...(request.maxCost === undefined ? {} : { maxCost: request.maxCost }),
       requestDigest: requestDigest(secret, { operation: operation.id, request }),
       sealedInput: await sealInput({ id, applicationId }, request.input),
-      inputDigest: digestIn(request.input),
+      inputDigest: inputDigestOf(request.input),
       createdAt: now,
       ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
       ...(jobId === undefined ? {} : { jobId }),
@@ -496,8 +499,8 @@ export class Invocations {
     const { clock, executions } = this.#parts;
     const untilMs = clock.monotonicMs() + 1000 * seconds;
     if (wasStartedHere && seconds > 0 && executions.isRunning(id as InvocationId)) {
-      const ended = await this.#waitForEnd(id as InvocationId, 1000 * seconds, signal);
-      if (ended) return ended;
+      const endedRow = await this.#waitForEnd(id as InvocationId, 1000 * seconds, signal);
+      if (endedRow) return endedRow;
     }
     for (;;) {
       const isLeftToNextProcess = executions.isLeftToNextProcess(id as InvocationId);
@@ -514,13 +517,13 @@ export class Invocations {
     const isRunningHere = executions.isRunning(id);
     const wakeController = new AbortController();
     const pause = clock.sleep(
-      isRunningHere ? timeoutMs : Math.min(timeoutMs, ROW_POLL_MS),
+      isRunningHere ? timeoutMs : Math.min(timeoutMs, ROW_POLL_INTERVAL_MS),
       AbortSignal.any([signal, wakeController.signal]),
     );
-    const timeUp = pause.then(() => undefined).catch(() => undefined);
-    const ended = await Promise.race([timeUp, ...(isRunningHere ? [executions.whenEnded(id)] : [])]);
+    const timeoutPromise = pause.then(() => undefined).catch(() => undefined);
+    const endedRow = await Promise.race([timeoutPromise, ...(isRunningHere ? [executions.whenEnded(id)] : [])]);
     wakeController.abort();
-    return ended;
+    return endedRow;
   }
 
   #viewOf(row: InvocationRow): Invocation {
@@ -558,7 +561,7 @@ function amountToReserve(
     price: { microCredits },
     timeoutMs,
   } = operation;
-  if (kind === 'http' || isMemoryOperation(operation.id)) return priceOf(rates, microCredits, maxCost);
+  if (kind === 'http' || isMemoryOperation(operation.id)) return priceReservationOf(rates, microCredits, maxCost);
   // The steps of a configured operation come from its binding. A `steps` property of its input is unrelated to them.
   const stepInput = operation.kind === 'browser' ? { timeoutMs, steps: operation.definition.binding.steps } : input;
   return reservationOf(rates, microCredits, stepInput, maxCost);
@@ -573,13 +576,13 @@ function limitsOf({ maxCallsPerDay, maxCostPerDay }: GrantRow, now: Date): CallL
   };
 }
 
-const CANCEL_SECONDS = 5;
+const CANCEL_WAIT_SECONDS = 5;
 
 function assertOwn({ applicationId }: AgentCaller, appId: string): void {
   if (appId !== applicationId) throw notFound('Application', appId);
 }
 
-function digestIn(input: JsonObject): string {
+function inputDigestOf(input: JsonObject): string {
   try {
     return digestOf(input);
   } catch {

@@ -34,8 +34,8 @@ import type { SessionRequest, Sessions, SessionView } from '../sessions/api.ts';
 import { sessionExclusive } from '../sessions/exclusive.ts';
 import { credentialsIn, type OpenedCredentials } from '../stored-credentials/typed-credentials.ts';
 import { AwaitedDownloads, type AwaitedDownloadsParts, type DownloadWait } from './awaited-downloads.ts';
-import { assertSteps, type GivenStep, partsOf, stepOf, stepsOutput, wantedFields } from './browser-steps.ts';
-import { type CallHandoffs, failedHandoff } from './call-handoffs.ts';
+import { assertSteps, type GivenStep, stepGroupsOf, stepOf, stepsOutput, wantedFields } from './browser-steps.ts';
+import { type CallHandoffs, handoffFailureOf } from './call-handoffs.ts';
 import { firstBytes } from './first-bytes.ts';
 import type { NewFile, Outcome, PreparedCall, UnsuccessfulOutcome } from './prepared.ts';
 import type { PageTyping } from './typing.ts';
@@ -143,7 +143,7 @@ export class ManagedOperations {
       throw fault('input_not_granted', 'Credentials are typed only into a session that is created for the call.', {
         advice: 'Use url instead of sessionId.',
       });
-    const [unusedName] = ONLY_WITH_URL.filter(name => rest[name] !== undefined);
+    const [unusedName] = URL_ONLY_FIELDS.filter(name => rest[name] !== undefined);
     if (unusedName !== undefined)
       throw invalidRequest([{ path: `input.${unusedName}`, message: 'has no effect with sessionId; omit it' }]);
   }
@@ -243,8 +243,8 @@ export class ManagedOperations {
     const { sessionId } = runningCall;
     const target = this.#targetOf(caller, runningCall);
     if (operation === 'browser.download') return this.#download(caller, target, callInput, runningCall);
-    const captured = await this.#runCapture(target, captureOf(operation, callInput));
-    return { state: 'succeeded', ...(await this.#contentOf(operation, callInput, captured, sessionId)) } as const;
+    const capturedPage = await this.#runCapture(target, captureOf(operation, callInput));
+    return { state: 'succeeded', ...(await this.#contentOf(operation, callInput, capturedPage, sessionId)) } as const;
   }
 
   async #runCapture(target: DriverTarget, capture: Capture): Promise<CapturedPage> {
@@ -265,8 +265,8 @@ export class ManagedOperations {
     const { url, title, status } = await this.#runCapture(target, captureRequest);
     const downloadResult = await downloads.next(downloadWait);
     if ('failed' in downloadResult) return downloadFailed(downloadResult.failed);
-    const place = { url, title, ...(status === undefined ? {} : { status }) };
-    return { state: 'succeeded', output: { downloads: [...downloadResult.files], ...place } };
+    const pageFields = { url, title, ...(status === undefined ? {} : { status }) };
+    return { state: 'succeeded', output: { downloads: [...downloadResult.files], ...pageFields } };
   }
 
   #downloadWaitOf({ sessionId, signal }: RunningCall, timeoutMs: number): DownloadWait {
@@ -288,20 +288,21 @@ export class ManagedOperations {
    */
   async #runSteps(caller: AgentCaller, input: InputOf<'browser.steps'>, runningCall: RunningCall): Promise<Outcome> {
     const { isDriveFailed, typing } = this.#parts;
-    const { sessionId, opened, row } = runningCall;
-    if (opened) typing.count(row, opened);
+    const { sessionId, opened: openedCredentials, row } = runningCall;
+    if (openedCredentials) typing.count(row, openedCredentials);
     const target = this.#targetOf(caller, runningCall);
-    if (opened) typing.addSecret(sessionId, URL.parse(target.address)?.searchParams.get('pass') ?? target.address);
+    if (openedCredentials)
+      typing.addSecret(sessionId, URL.parse(target.address)?.searchParams.get('pass') ?? target.address);
     try {
-      const runResult = await this.#runParts(target, caller, input, runningCall);
+      const runResult = await this.#runStepGroups(target, caller, input, runningCall);
       if ('state' in runResult) return runResult;
-      const cleanedOutcome = opened
+      const cleanedOutcome = openedCredentials
         ? await typing.cleanOutcome(sessionId, runResult.stepsOutcome)
         : runResult.stepsOutcome;
       return { state: 'succeeded', ...stepsOutput(input.steps, cleanedOutcome, runResult) };
     } catch (error) {
       if (!isDriveFailed(error)) throw error;
-      const failure = opened ? typing.cleanFailure(sessionId, error) : error;
+      const failure = openedCredentials ? typing.cleanFailure(sessionId, error) : error;
       if (!STEP_FAILURES.has(failure.why)) throw failure;
       return this.#failedStep(sessionId, failure);
     }
@@ -311,7 +312,7 @@ export class ManagedOperations {
    * Runs the steps in parts. A part ends after a `download`, so that the service can wait for the files, after a
    * `handoff`, or after the last step.
    */
-  async #runParts(
+  async #runStepGroups(
     target: DriverTarget,
     caller: AgentCaller,
     input: InputOf<'browser.steps'>,
@@ -327,28 +328,28 @@ export class ManagedOperations {
     const downloadsByStep = new Map<number, readonly JsonObject[]>();
     const handoffsByStep = new Map<number, HandoffRow>();
     const results: StepResult[] = [];
-    let place: Omit<StepsOutcome, 'results'> = { url: '', title: '' };
-    for (const [index, part] of partsOf(input.steps).entries()) {
+    let pageFields: Omit<StepsOutcome, 'results'> = { url: '', title: '' };
+    for (const [index, group] of stepGroupsOf(input.steps).entries()) {
       const isFirst = index === 0;
       const remainingMs = isFirst ? timeoutMs : Math.max(1, Math.ceil(untilMs - clock.monotonicMs()));
       const visitOptions = { ...visit, ...(isFirst && url !== undefined ? { url } : {}), timeoutMs: remainingMs };
-      const steps = { ...visitOptions, before: summaryOf(results), steps: part.steps.map(stepOf) };
+      const steps = { ...visitOptions, before: summaryOf(results), steps: group.steps.map(stepOf) };
       const { stepsOutcome } = await driver.run(target, { do: 'steps', steps }, pageHelper);
       if (!stepsOutcome) throw new Error('the driver returned nothing for steps');
-      const { results: partResults, ...currentPlace } = stepsOutcome;
-      place = { ...place, ...currentPlace };
-      results.push(...partResults);
-      if (part.handoff) {
+      const { results: groupResults, ...currentPlace } = stepsOutcome;
+      pageFields = { ...pageFields, ...currentPlace };
+      results.push(...groupResults);
+      if (group.handoff) {
         const requestedAtMs = clock.monotonicMs();
-        const endedHandoff = await this.#parts.handoffs.step(caller, sessionId, part.handoff, runningCall.signal);
+        const endedHandoff = await this.#parts.handoffs.step(caller, sessionId, group.handoff, runningCall.signal);
         // The time that the person takes does not count toward the time limit.
         untilMs += clock.monotonicMs() - requestedAtMs;
-        const failedResult = failedHandoff(endedHandoff, results.length);
-        if (failedResult) return failedResult;
+        const handoffFailure = handoffFailureOf(endedHandoff, results.length);
+        if (handoffFailure) return handoffFailure;
         handoffsByStep.set(results.length, endedHandoff);
         results.push({ do: 'person' });
       }
-      if (!downloads || !part.steps.some(isDownload)) continue;
+      if (!downloads || !group.steps.some(isDownload)) continue;
       const downloadResult = await downloads.next({ ...downloadWait, untilMs });
       const clean = (text: string): string => (opened ? typing.cleanText(sessionId, text) : text);
       if ('failed' in downloadResult)
@@ -359,7 +360,7 @@ export class ManagedOperations {
       const cleanedFiles = downloadResult.files.map(file => ({ ...file, filename: clean(String(file.filename)) }));
       downloadsByStep.set(results.length - 1, cleanedFiles);
     }
-    return { stepsOutcome: { ...place, results }, downloadsByStep, handoffsByStep };
+    return { stepsOutcome: { ...pageFields, results }, downloadsByStep, handoffsByStep };
   }
 
   /**
@@ -404,7 +405,7 @@ export class ManagedOperations {
     { url, title, status, ...capturedContent }: CapturedPage,
     jobOwner: SessionId,
   ): Promise<ProducedContent> {
-    const place = { url, title, ...(status === undefined ? {} : { status }) };
+    const pageFields = { url, title, ...(status === undefined ? {} : { status }) };
     const {
       bytes,
       mimeType = 'application/octet-stream',
@@ -416,11 +417,11 @@ export class ManagedOperations {
     } = capturedContent;
     switch (operation) {
       case 'browser.screenshot':
-        return { output: { ...place, width, height }, file: fileOf(bytes, mimeType) };
+        return { output: { ...pageFields, width, height }, file: fileOf(bytes, mimeType) };
       case 'browser.pdf':
-        return { output: { ...place, ...(pages === undefined ? {} : { pages }) }, file: fileOf(bytes, mimeType) };
+        return { output: { ...pageFields, ...(pages === undefined ? {} : { pages }) }, file: fileOf(bytes, mimeType) };
       case 'browser.extract':
-        return { output: { ...place, fields: values } };
+        return { output: { ...pageFields, fields: values } };
       case 'browser.content': {
         const { as = 'markdown', selector, maxBytes = CONTENT_BYTES_DEFAULT } = callInput as InputOf<'browser.content'>;
         const fullText =
@@ -429,14 +430,18 @@ export class ManagedOperations {
             : text;
         const content = firstBytes(fullText, maxBytes);
         return {
-          output: { ...place, content, truncated: capturedContent.isCut === true || content.length < fullText.length },
+          output: {
+            ...pageFields,
+            content,
+            truncated: capturedContent.isCut === true || content.length < fullText.length,
+          },
         };
       }
     }
   }
 }
 
-const ONLY_WITH_URL = [
+const URL_ONLY_FIELDS = [
   ...(['viewport', 'contextId', 'proxies', 'allowedDomains', 'networkPolicy', 'userAgent', 'locale'] as const),
   ...(['timezoneId', 'waitUntil'] as const),
 ] as const;

@@ -9,7 +9,7 @@ import type { JsonObject } from '../../kit/json.ts';
 import { notFound } from '../faults.ts';
 import type { Applications } from '../identity/applications.ts';
 import type { AccountCaller } from '../identity/caller.ts';
-import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
+import { type Cursors, type ListName, listPageOf } from '../identity/cursors.ts';
 import type { InvocationFiles } from './files.ts';
 import { filterOf, invocationView } from './view.ts';
 
@@ -48,7 +48,7 @@ export class InvocationsOfApplication {
       ...(before === undefined ? {} : { createdBefore: new Date(before) }),
       ...(cursor === undefined ? {} : { before: cursors.read<InvocationId>(name, cursor) }),
     });
-    return pageOf(invocationRows, limit, summary, last => cursors.after(name, last));
+    return listPageOf(invocationRows, limit, summaryOf, last => cursors.after(name, last));
   }
 
   /**
@@ -69,7 +69,7 @@ export class InvocationsOfApplication {
   }
 }
 
-function summary(row: InvocationRow): Invocation {
+function summaryOf(row: InvocationRow): Invocation {
   const { receipt: _, ...view } = invocationView(row);
   return view;
 }

@@ -28,7 +28,7 @@ export interface TypingPage {
 
 export interface PageTypingParts {
   readonly credentials: Pick<TypedCredentials, 'open'>;
-  readonly uses: Pick<CallCredentials, 'count'>;
+  readonly uses: Pick<CallCredentials, 'countUse'>;
   /** Undefined if the session has ended. */
   readonly pageOf: (session: SessionId) => TypingPage | undefined;
   readonly secretsOf: (session: SessionId) => SecretTexts | undefined;
@@ -42,7 +42,7 @@ export interface PageTypingParts {
  * word. Redacting ordinary words would make results unreadable.
  */
 const REDACTED_NAME_CHARACTERS_MIN = 6;
-const ONLY_LETTERS = /^\p{L}*$/u;
+const ONLY_LETTERS_PATTERN = /^\p{L}*$/u;
 /** The driver cuts messages at this length. A message of this length may therefore end inside a secret. */
 const MESSAGE_CHARACTERS_MAX = 2_000;
 
@@ -55,8 +55,8 @@ export class PageTyping {
 
   /** Opens the credentials that the steps type. Undefined if the steps type none. Throws `credential_missing`. */
   async open(application: ApplicationId, steps: readonly GivenStep[]): Promise<OpenedCredentials | undefined> {
-    const parts = partsIn(steps);
-    return parts.length === 0 ? undefined : this.#parts.credentials.open(application, parts);
+    const credentialParts = partsIn(steps);
+    return credentialParts.length === 0 ? undefined : this.#parts.credentials.open(application, credentialParts);
   }
 
   /**
@@ -68,7 +68,7 @@ export class PageTyping {
       const page = this.#parts.pageOf(session);
       if (!page) throw this.#parts.failure('connection', 'The session has ended.');
       if (help.do === 'type') await this.#type(session, page, help, steps, openedCredentials);
-      else if (!(await page.cover(help.do === 'cover'))) throw this.#parts.failure('command', NOT_HIDDEN);
+      else if (!(await page.cover(help.do === 'cover'))) throw this.#parts.failure('command', NOT_HIDDEN_MESSAGE);
     };
   }
 
@@ -85,7 +85,7 @@ export class PageTyping {
     const { uses, log } = this.#parts;
     for (const credentialId of ids)
       uses
-        .count({ applicationId, operationId, keyId, credentialId })
+        .countUse({ applicationId, operationId, keyId, credentialId })
         .catch(error => log.warn('credential.use_not_counted', { credentialId, reason: reason(error) }));
   }
 
@@ -139,16 +139,17 @@ export class PageTyping {
           origin: outcome.origin,
         },
       );
-    throw failure('command', outcome ? FIELD_PROBLEMS[outcome.is] : PAGE_REPLACED);
+    throw failure('command', outcome ? FIELD_PROBLEMS[outcome.is] : PAGE_REPLACED_MESSAGE);
   }
 }
 
 const shouldRedact = ({ part }: CredentialPart, text: string): boolean =>
-  part !== 'username' || (text.length >= REDACTED_NAME_CHARACTERS_MIN && !ONLY_LETTERS.test(text));
+  part !== 'username' || (text.length >= REDACTED_NAME_CHARACTERS_MIN && !ONLY_LETTERS_PATTERN.test(text));
 
 const FIELD_PROBLEMS = {
   not_a_field: 'The element is not a text field, so no credential can be typed into it.',
   read_only: 'The field cannot be changed by a user, so no credential was typed into it.',
 } as const;
-const PAGE_REPLACED = 'The page was replaced before anything was typed, or the field no longer exists.';
-const NOT_HIDDEN = 'The page shows the typed text and does not allow it to be hidden, so no screenshot was taken.';
+const PAGE_REPLACED_MESSAGE = 'The page was replaced before anything was typed, or the field no longer exists.';
+const NOT_HIDDEN_MESSAGE =
+  'The page shows the typed text and does not allow it to be hidden, so no screenshot was taken.';

@@ -5,7 +5,7 @@ import type { ActionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 
 /** The internal states that each status of the API stands for. */
-const STATES: Readonly<Record<InvocationStatus, readonly InvocationState[]>> = {
+const STATES_BY_STATUS: Readonly<Record<InvocationStatus, readonly InvocationState[]>> = {
   running: ['accepted', 'dispatched'],
   succeeded: ['succeeded'],
   failed: ['failed'],
@@ -21,7 +21,7 @@ export const filterOf = ({
   after,
 }: InvocationListQuery): Omit<InvocationFilter, 'limit'> => ({
   ...(operationId === undefined ? {} : { operationId }),
-  ...(status === undefined ? {} : { states: STATES[status] }),
+  ...(status === undefined ? {} : { states: STATES_BY_STATUS[status] }),
   ...(jobId === undefined ? {} : { jobId: jobId.toLowerCase() as ActionId }), // Validated by the contract.
   ...(after === undefined ? {} : { createdAfter: new Date(after) }),
 });

@@ -52,20 +52,20 @@ describe('quotaOf', () => {
 
 describe('refusalOf', () => {
   test('reports maxConcurrent even if maxCreatesPerMinute is also reached', () => {
-    const refused = { why: 'concurrent', limit: 3, used: 3, retryAfterSeconds: 5 };
-    assert.deepEqual(refusalOf(LIMITS, use(3, 5), NOW), refused);
+    const refusal = { why: 'concurrent', limit: 3, used: 3, retryAfterSeconds: 5 };
+    assert.deepEqual(refusalOf(LIMITS, use(3, 5), NOW), refusal);
   });
 
   test('reports maxCreatesPerMinute, with a retry once the oldest create is one minute old', () => {
-    const refused = { why: 'minute', limit: 5, used: 5, retryAfterSeconds: 40 };
-    assert.deepEqual(refusalOf(LIMITS, use(0, 5), NOW), refused);
+    const refusal = { why: 'minute', limit: 5, used: 5, retryAfterSeconds: 40 };
+    assert.deepEqual(refusalOf(LIMITS, use(0, 5), NOW), refusal);
   });
 
   test('reports the daily byte limit before any other limit, with a retry at midnight UTC', () => {
-    const spent = { ...use(3, 5), egressBytes: 1_000 };
+    const spentUse = { ...use(3, 5), egressBytes: 1_000 };
     const createdAt = new Date('2026-01-01T23:59:30.500Z');
-    const refused = { why: 'egress', limit: 1_000, used: 1_000, retryAfterSeconds: 30 };
-    assert.deepEqual(refusalOf({ ...LIMITS, egressBytesPerDay: 1_000 }, spent, createdAt), refused);
-    assert.equal(refusalOf({ ...LIMITS, egressBytesPerDay: 1_001 }, spent, createdAt).why, 'concurrent');
+    const refusal = { why: 'egress', limit: 1_000, used: 1_000, retryAfterSeconds: 30 };
+    assert.deepEqual(refusalOf({ ...LIMITS, egressBytesPerDay: 1_000 }, spentUse, createdAt), refusal);
+    assert.equal(refusalOf({ ...LIMITS, egressBytesPerDay: 1_001 }, spentUse, createdAt).why, 'concurrent');
   });
 });

@@ -9,16 +9,16 @@ test('uses the default for each limit that is not configured', () => {
 });
 
 test('caps each configured limit at the ceiling', () => {
-  const configured = { ...BROWSER_LIMITS_DEFAULT, maxConcurrent: 50, maxWaiting: 5 };
-  const effective = effectiveLimits(configured, { maxConcurrent: 4, maxWaiting: 1000 });
-  assert.deepEqual(effective, { ...configured, maxConcurrent: 4 });
-  assert.deepEqual(effectiveLimits(configured, {}), configured);
+  const applicationLimits = { ...BROWSER_LIMITS_DEFAULT, maxConcurrent: 50, maxWaiting: 5 };
+  const cappedLimits = effectiveLimits(applicationLimits, { maxConcurrent: 4, maxWaiting: 1000 });
+  assert.deepEqual(cappedLimits, { ...applicationLimits, maxConcurrent: 4 });
+  assert.deepEqual(effectiveLimits(applicationLimits, {}), applicationLimits);
 });
 
 test('caps the default timeout at the maximum', () => {
-  const configured = { ...BROWSER_LIMITS_DEFAULT, defaultTimeout: 3600, maxTimeout: 1800 };
-  assert.equal(effectiveLimits(configured, {}).defaultTimeout, 1800);
-  assert.equal(effectiveLimits(configured, { maxTimeout: 600 }).defaultTimeout, 600);
+  const applicationLimits = { ...BROWSER_LIMITS_DEFAULT, defaultTimeout: 3600, maxTimeout: 1800 };
+  assert.equal(effectiveLimits(applicationLimits, {}).defaultTimeout, 1800);
+  assert.equal(effectiveLimits(applicationLimits, { maxTimeout: 600 }).defaultTimeout, 600);
 });
 
 test('ignores configured limits with unknown names, and values that are not numbers', () => {
@@ -28,9 +28,9 @@ test('ignores configured limits with unknown names, and values that are not numb
 });
 
 test('reports settings that have no effect: limits above the ceiling, and a default timeout above the maximum', () => {
-  const before = { ...BROWSER_LIMITS_DEFAULT, maxConcurrent: 10 };
+  const limitsBefore = { ...BROWSER_LIMITS_DEFAULT, maxConcurrent: 10 };
   const issuePathsOf = (asked: Parameters<typeof ineffectiveLimitIssues>[0]): string[] =>
-    ineffectiveLimitIssues(asked, before, { maxConcurrent: 4, maxWaiting: 1000 }).map(({ path }) => path);
+    ineffectiveLimitIssues(asked, limitsBefore, { maxConcurrent: 4, maxWaiting: 1000 }).map(({ path }) => path);
   assert.deepEqual(issuePathsOf({}), []);
   assert.deepEqual(issuePathsOf({ maxConcurrent: 4, maxCreatesPerMinute: 1_000_000 }), []);
   assert.deepEqual(issuePathsOf({ maxConcurrent: 10 }), [], 'the limit was configured before');

@@ -11,7 +11,7 @@ import { FleetRates, type FleetRatesParts } from './fleet-rates.ts';
 const credential = { kind: 'agentKey', keyId: 'key' as KeyId } as const;
 /** The limit of writes per minute. A share is a twentieth of it: 6 writes. */
 const WRITES_PER_MINUTE = 120;
-const WAIT_MS = 500;
+const REFUSAL_WAIT_MS = 500;
 
 /**
  * A host, and a full bucket that is not refilled. `asked` contains the number of tokens in each request from the host.
@@ -24,7 +24,7 @@ function hostWithFullBucket() {
       requestedTokens.push(tokens);
       const granted = Math.min(tokens, left);
       left -= granted;
-      return { granted, waitMs: granted > 0 ? 0 : WAIT_MS };
+      return { granted, waitMs: granted > 0 ? 0 : REFUSAL_WAIT_MS };
     },
     sweep: async () => {},
   };

@@ -20,9 +20,9 @@ const REFILL_FRACTION = 1 / 4;
  * How long a share is valid. After this time the shared bucket is full again, so tokens that were taken earlier no
  * longer count.
  */
-const SHARE_VALID_MS = 60_000;
+const SHARE_VALIDITY_MS = 60_000;
 const CREDENTIALS_MAX = 10_000;
-const SWEEP_MS = 600_000;
+const SWEEP_INTERVAL_MS = 600_000;
 
 export interface FleetRatesParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly perMinute: RequestsPerMinute;
@@ -88,7 +88,7 @@ export class FleetRates {
   }
 
   #takeFrom(share: Share): boolean {
-    if (this.#now() - share.takenMs > SHARE_VALID_MS) share.tokens = 0;
+    if (this.#now() - share.takenMs > SHARE_VALIDITY_MS) share.tokens = 0;
     if (share.tokens < 1) return false;
     share.tokens -= 1;
     return true;
@@ -117,7 +117,7 @@ export class FleetRates {
   }
 
   async #sweepIfDue(): Promise<void> {
-    if (this.#now() - this.#sweptMs < SWEEP_MS) return;
+    if (this.#now() - this.#sweptMs < SWEEP_INTERVAL_MS) return;
     this.#sweptMs = this.#now();
     await this.#parts.rows.sweep().catch(error => this.#parts.log.warn('rates.not_swept', { reason: reason(error) }));
   }

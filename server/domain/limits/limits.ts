@@ -73,7 +73,7 @@ export class Limits {
         ...({ action: 'limits.changed', applicationId: id, outcome: 'success' } as const),
         details: {
           ...{ fields: Object.keys(replacement.browsers ?? {}), revision: row.revision },
-          ...{ before: namedValues(previousRow.configured), after: namedValues(row.configured) },
+          ...{ before: limitTextsOf(previousRow.configured), after: limitTextsOf(row.configured) },
         },
       };
       await audit.record(entry, trx);
@@ -121,5 +121,5 @@ export class Limits {
 }
 
 /** The configured limits as strings, for example `maxConcurrent=3`. */
-const namedValues = ({ browsers }: JsonObject): string[] =>
+const limitTextsOf = ({ browsers }: JsonObject): string[] =>
   Object.entries(Object(browsers)).map(([name, value]) => `${name}=${value}`);

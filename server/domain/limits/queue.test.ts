@@ -51,7 +51,7 @@ class QueueScene {
     const sizeBefore = this.queue.size;
     const admission = this.enter(application, name, { waitMs: 50 * SECOND_MS, ...options });
     admission.catch(() => {});
-    await idle();
+    await waitUntilIdle();
     assert.equal(this.queue.size, sizeBefore + 1, `${name} waits`);
     return { admission };
   }
@@ -59,7 +59,7 @@ class QueueScene {
   async makeRoom(places: number): Promise<void> {
     this.freeHostSlots += places;
     this.queue.noteFreeSlot();
-    await idle();
+    await waitUntilIdle();
   }
 
   #try(application: ApplicationId, name: string): AttemptResult<string> {
@@ -75,14 +75,14 @@ class QueueScene {
 }
 
 /** All decisions are made in memory, so they are complete after a few turns of the event loop. */
-async function idle(): Promise<void> {
+async function waitUntilIdle(): Promise<void> {
   for (let count = 0; count < 20; count++) await new Promise(resolve => setImmediate(resolve));
 }
 
-const CODES = { concurrent: 'concurrency_limit', line: 'concurrency_limit', host: 'capacity' } as const;
+const CODE_BY_REASON = { concurrent: 'concurrency_limit', line: 'concurrency_limit', host: 'capacity' } as const;
 
-const refusedWith = (why: keyof typeof CODES, details: object) => (error: unknown) => {
-  assert.ok(isFault(error, CODES[why]), String(error));
+const refusedWith = (why: keyof typeof CODE_BY_REASON, details: object) => (error: unknown) => {
+  assert.ok(isFault(error, CODE_BY_REASON[why]), String(error));
   assert.deepEqual({ ...error.details, ...details }, error.details);
   return true;
 };
@@ -132,7 +132,7 @@ test('a new create does not overtake waiting creates, but waits, or is refused f
   assert.equal(scene.attemptCount, attemptsBefore, 'the database was not even asked');
   assert.equal((await scene.enter(B, 'other')).got, 'other', 'another application has room of its own');
   void scene.enter(A, 'two', { waitMs: SECOND_MS }).catch(() => {});
-  await idle();
+  await waitUntilIdle();
   assert.deepEqual(scene.servedNames, ['other', 'one'], 'the head was served when the newcomer joined');
   scene.queue.close(() => new Error('closed'));
 });
@@ -212,21 +212,24 @@ test('admits a waiting create within a second after a slot becomes free, even wi
 test('admits a create if its caller disconnects during an attempt that succeeds', async () => {
   const clock = new TestClock();
   const queue = new AdmissionQueue<string>(clock);
-  const answer = Promise.withResolvers<AttemptResult<string>>();
-  const tries = [Promise.resolve<AttemptResult<string>>({ refused: refusal('host', 1, 1) }), answer.promise];
+  const attemptResult = Promise.withResolvers<AttemptResult<string>>();
+  const attemptResults = [
+    Promise.resolve<AttemptResult<string>>({ refused: refusal('host', 1, 1) }),
+    attemptResult.promise,
+  ];
   const callerController = new AbortController();
   const admission = queue.enter({
     application: A,
     signal: callerController.signal,
     waitMs: 50 * SECOND_MS,
-    attempt: () => tries.shift() ?? assert.fail('asked once too often'),
+    attempt: () => attemptResults.shift() ?? assert.fail('asked once too often'),
     maxWaiting: async () => 1,
   });
-  await idle();
+  await waitUntilIdle();
   queue.noteFreeSlot();
-  await idle();
+  await waitUntilIdle();
   callerController.abort(new Error('gone'));
-  answer.resolve({ got: 'a session that exists by now' });
+  attemptResult.resolve({ got: 'a session that exists by now' });
   const outcome = await admission;
   assert.ok('got' in outcome && outcome.got === 'a session that exists by now');
   assert.equal(queue.size, 0);
@@ -246,7 +249,7 @@ test('rejects only the create whose attempt fails', async () => {
     maxWaiting: async () => 5,
   });
   failingCreate.catch(() => {});
-  await idle();
+  await waitUntilIdle();
   const two = scene.enter(A, 'two', { waitMs: 50 * SECOND_MS });
   await assert.rejects(failingCreate, /the database is gone/);
   await scene.makeRoom(1);

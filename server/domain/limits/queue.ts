@@ -7,7 +7,7 @@ import { fault } from '../faults.ts';
 import { type Refusal, refusal, type WaitDetails } from './refusals.ts';
 
 /** Slots freed by other processes are noticed within this time. */
-const RETRY_MS = 1_000;
+const RETRY_INTERVAL_MS = 1_000;
 
 export type AttemptResult<T> = { readonly got: T } | { readonly refused: Refusal };
 export type Outcome<T> =
@@ -103,7 +103,7 @@ export class AdmissionQueue<T> {
   ): Promise<Outcome<T> | { readonly waiter: Waiter<T>; readonly waitMs: number }> {
     const { application, attempt, waitMs, maxWaiting, signal } = request;
     if (signal.aborted) throw callerDisconnected();
-    const countBefore = this.#changeCount;
+    const previousChangeCount = this.#changeCount;
     const earlierRefusal = this.#refusalAhead(application);
     const attemptResult: AttemptResult<T> = earlierRefusal ? { refused: earlierRefusal } : await attempt();
     if ('got' in attemptResult) return { got: attemptResult.got, waitedMs: 0 };
@@ -115,7 +115,7 @@ export class AdmissionQueue<T> {
     if (waitingCount >= max) return { refused: refusal('line', max, waitingCount) };
     const waiter = this.#join(application, attempt, attemptResult.refused, sinceMs);
     // The refusal may already be outdated, so the attempt is repeated now instead of at the next retry.
-    if (earlierRefusal || countBefore !== this.#changeCount) void this.#serve();
+    if (earlierRefusal || previousChangeCount !== this.#changeCount) void this.#serve();
     return { waiter, waitMs };
   }
 
@@ -181,7 +181,7 @@ export class AdmissionQueue<T> {
 
   async #retryWhileWaiting(): Promise<void> {
     while (this.#queues.size > 0 && !this.#closeController.signal.aborted) {
-      await this.#clock.sleep(RETRY_MS, this.#closeController.signal).catch(() => {});
+      await this.#clock.sleep(RETRY_INTERVAL_MS, this.#closeController.signal).catch(() => {});
       await this.#serve();
     }
     this.#retryLoop = undefined;

@@ -35,14 +35,14 @@ test('allows each credential to send the requests of one minute at once, and the
 test('counts reads and writes of each credential separately', () => {
   const { rates } = createRates(1, 1);
   const via = (id: string) => ({ kind: 'personal_token', id: id as TokenId }) as const;
-  const token = (id: string) => ({ kind: 'account', accountId: 'one' as AccountId, via: via(id) }) as const;
+  const tokenCaller = (id: string) => ({ kind: 'account', accountId: 'one' as AccountId, via: via(id) }) as const;
   rates.take(key('a'), false);
   rates.take(key('a'), true);
   rates.take(key('b'), false);
-  rates.take(token('t'), false);
-  rates.take(token('u'), false);
+  rates.take(tokenCaller('t'), false);
+  rates.take(tokenCaller('u'), false);
   assert.throws(() => rates.take(key('a'), true), /limit of writes per minute \(limit 1\)/);
-  assert.throws(() => rates.take(token('t'), false), /limit of reads per minute \(limit 1\)/);
+  assert.throws(() => rates.take(tokenCaller('t'), false), /limit of reads per minute \(limit 1\)/);
 });
 
 test('tracks only the 10,000 most recently used credentials', () => {

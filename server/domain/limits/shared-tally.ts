@@ -9,7 +9,7 @@ import type { Runtime } from '../../kit/runtime.ts';
 import { Tally, type TallyOptions, tooManyAttempts } from './tally.ts';
 
 const ROWS_MAX = 100_000;
-const SWEEP_MS = 60_000;
+const SWEEP_INTERVAL_MS = 60_000;
 /**
  * After the database has refused an attempt, further attempts are refused for this long without another query. The time
  * is short, because an attempt that succeeds is taken back, and another attempt is then allowed.
@@ -62,7 +62,7 @@ export class SharedTallies {
 
   async #sweepIfDue(): Promise<void> {
     const nowMs = this.#parts.clock.monotonicMs();
-    if (nowMs - this.#sweptMs < SWEEP_MS) return;
+    if (nowMs - this.#sweptMs < SWEEP_INTERVAL_MS) return;
     this.#sweptMs = nowMs;
     await this.#parts.rows.sweep(ROWS_MAX);
   }

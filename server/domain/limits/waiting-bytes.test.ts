@@ -5,10 +5,10 @@ import { type BytesWatch, WaitingBytes } from './waiting-bytes.ts';
 class Client {
   bytes = 0;
   closedFor: string | undefined;
-  readonly #watched: BytesWatch;
+  readonly #watch: BytesWatch;
 
   constructor(all: WaitingBytes, application: string, session: string) {
-    this.#watched = all.watch(
+    this.#watch = all.watch(
       { application, session },
       {
         bytes: () => this.bytes,
@@ -21,12 +21,12 @@ class Client {
 
   holds(bytes: number): this {
     this.bytes = bytes;
-    this.#watched.note();
+    this.#watch.note();
     return this;
   }
 
   leave(): void {
-    this.#watched.close();
+    this.#watch.close();
   }
 }
 

@@ -49,10 +49,10 @@ export class WaitingBytes {
     for (let level = share.exceededLevel; level; level = share.exceededLevel) {
       this.#recount(level);
       if (level.sum <= level.max) continue;
-      const largest = largestOf(level);
-      const source = this.#sources.get(largest);
+      const largestShare = largestShareOf(level);
+      const source = this.#sources.get(largestShare);
       // The connection is no longer counted, because nothing is added to its buffer before it is closed.
-      this.#remove(largest);
+      this.#remove(largestShare);
       source?.close(level.kind);
     }
   }
@@ -68,5 +68,5 @@ export class WaitingBytes {
   }
 }
 
-const largestOf = ({ shares }: Level): Share =>
+const largestShareOf = ({ shares }: Level): Share =>
   [...shares].reduce((biggest, share) => (share.amount > biggest.amount ? share : biggest));

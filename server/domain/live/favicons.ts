@@ -4,7 +4,7 @@
 import type { ObservedTarget } from '../../engines/browser/observation.ts';
 import type { JsonObject } from '../../kit/json.ts';
 
-const LOAD_MS = 5_000;
+const LOAD_TIMEOUT_MS = 5_000;
 const ICON_BYTES_MAX = 32 * 1024;
 const ICONS_MAX = 200;
 
@@ -30,26 +30,26 @@ export class Favicons {
   async #load(target: ObservedTarget, url: string): Promise<void> {
     const options = { disableCache: false, includeCredentials: false };
     const params = { frameId: target.id, url, options };
-    const { resource } = await target.send('Network.loadNetworkResource', params, LOAD_MS);
+    const { resource } = await target.send('Network.loadNetworkResource', params, LOAD_TIMEOUT_MS);
     const { success, stream } = Object(resource);
     if (success !== true || typeof stream !== 'string') return;
     const bytes = await readAll(target, stream).finally(() => target.post('IO.close', { handle: stream }));
     if (!bytes || bytes.length === 0) return;
     // Browsers detect bitmap formats by themselves. Only SVG must be declared.
-    const type = bytes[0] === LESS_THAN ? 'image/svg+xml' : 'image/png';
+    const type = bytes[0] === LESS_THAN_CODE ? 'image/svg+xml' : 'image/png';
     this.#iconsByUrl.set(url, `data:${type};base64,${bytes.toString('base64')}`);
     this.#onChanged();
   }
 }
 
-const LESS_THAN = 0x3c;
+const LESS_THAN_CODE = 0x3c;
 
 /** Reads the whole icon. Undefined if it is larger than ICON_BYTES_MAX. */
 async function readAll(target: ObservedTarget, handle: string): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   for (let size = 0; size <= ICON_BYTES_MAX; ) {
     const params: JsonObject = { handle, size: ICON_BYTES_MAX + 1 };
-    const { data, base64Encoded, eof } = await target.send('IO.read', params, LOAD_MS);
+    const { data, base64Encoded, eof } = await target.send('IO.read', params, LOAD_TIMEOUT_MS);
     const chunk = Buffer.from(typeof data === 'string' ? data : '', base64Encoded === true ? 'base64' : 'utf8');
     chunks.push(chunk);
     size += chunk.length;

@@ -27,25 +27,25 @@ const filesOf = (product: string): FrontEndFiles => ({
 });
 
 test('reads the DevTools files once for concurrent requests, and stores the files', async () => {
-  let reads = 0;
-  const { frontEnd, folder } = open(async () => filesOf(`Chrome/1.2.${++reads}`));
+  let readCount = 0;
+  const { frontEnd, folder } = open(async () => filesOf(`Chrome/1.2.${++readCount}`));
   const names = await Promise.all([1, 2, 3].map(() => frontEnd.of('Chrome/1.2.1')));
   assert.deepEqual(names, ['1.2.1', '1.2.1', '1.2.1']);
   assert.equal(await frontEnd.of('Chrome/1.2.1'), '1.2.1');
-  assert.equal(reads, 1);
+  assert.equal(readCount, 1);
   assert.equal(readFileSync(join(folder, '1.2.1/a/b.js'), 'utf8'), 'import "./c.js"');
   assert.equal(gunzipSync(readFileSync(join(folder, '1.2.1/a/b.js.gz'))).toString(), 'import "./c.js"');
 });
 
 test('serves the DevTools files of the installed Chromium to an older browser, and reads the files once', async () => {
-  let reads = 0;
+  let readCount = 0;
   const { frontEnd } = open(async () => {
-    reads++;
+    readCount++;
     return filesOf('Chrome/2.0');
   });
   assert.equal(await frontEnd.of('Chrome/1.9'), '2.0');
   assert.equal(await frontEnd.of('Chrome/1.9'), '2.0');
-  assert.equal(reads, 1);
+  assert.equal(readCount, 1);
 });
 
 test('keeps the DevTools files of only three versions of Chromium, including the newest', async () => {
@@ -57,9 +57,9 @@ test('keeps the DevTools files of only three versions of Chromium, including the
 });
 
 test('reports a failed read of the DevTools files as a fault, creates no folder, and reads again on the next request', async () => {
-  let reads = 0;
+  let readCount = 0;
   const { frontEnd } = open(async () => {
-    if (++reads === 1) throw new Error('no slot is free');
+    if (++readCount === 1) throw new Error('no slot is free');
     return filesOf('Chrome/1');
   });
   await assert.rejects(frontEnd.of('Chrome/1'), error => isFault(error) && error.code === 'devtools_unavailable');

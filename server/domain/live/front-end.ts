@@ -12,7 +12,7 @@ import { SingleFlight } from '../../kit/single-flight.ts';
 import { fault } from '../faults.ts';
 
 /** Time limit for creating a folder on a busy machine, including the start of Chromium and reading about 700 files. */
-const BUILD_MS = 60_000;
+const BUILD_TIMEOUT_MS = 60_000;
 /**
  * Maximum number of versions to keep: the newest, and older versions that running sessions still need after an upgrade
  * of Chromium.
@@ -49,7 +49,7 @@ export class FrontEnd {
 
   /** The name of the folder with the files for a browser product. Creates the folder if necessary. */
   async of(product: string): Promise<string> {
-    const name = nameOf(product);
+    const name = folderNameOf(product);
     if (this.folderOf(name)) return name;
     const fallback = this.#fallbacks.get(name);
     if (fallback !== undefined && this.folderOf(fallback)) return fallback;
@@ -71,13 +71,13 @@ export class FrontEnd {
 
   async #unpack(): Promise<string> {
     const { read, clock, log } = this.#parts;
-    const beganMs = clock.monotonicMs();
-    const signal = AbortSignal.any([this.#closeController.signal, AbortSignal.timeout(BUILD_MS)]);
+    const startMs = clock.monotonicMs();
+    const signal = AbortSignal.any([this.#closeController.signal, AbortSignal.timeout(BUILD_TIMEOUT_MS)]);
     try {
       const { product, files } = await read(newId<SessionId>(clock.now()), signal);
-      const name = nameOf(product);
+      const name = folderNameOf(product);
       await this.#write(name, files);
-      log.info('devtools.made', { product, files: files.size, tookMs: Math.round(clock.monotonicMs() - beganMs) });
+      log.info('devtools.made', { product, files: files.size, tookMs: Math.round(clock.monotonicMs() - startMs) });
       return name;
     } catch (error) {
       log.warn('devtools.not_made', { reason: reason(error) });
@@ -114,7 +114,7 @@ export class FrontEnd {
 }
 
 /** Returns the name of the folder for a product: `Chrome/156.0.1.2` → `156.0.1.2`. */
-const nameOf = (product: string): string =>
+const folderNameOf = (product: string): string =>
   product
     .slice(product.indexOf('/') + 1)
     .replace(/[^\w.-]|^\./g, '_')

@@ -31,20 +31,22 @@ describe('live view tokens', () => {
   test('a token is refused if a single character was changed', () => {
     const token = links.tokenOf(claims);
     for (let at = 3; at < token.length; at++) {
-      const changed = `${token.slice(0, at)}${token[at] === 'A' ? 'B' : 'A'}${token.slice(at + 1)}`;
-      assert.throws(() => links.read(changed, session), hasFaultCode('signed_url_invalid'), `character ${at}`);
+      const changedToken = `${token.slice(0, at)}${token[at] === 'A' ? 'B' : 'A'}${token.slice(at + 1)}`;
+      assert.throws(() => links.read(changedToken, session), hasFaultCode('signed_url_invalid'), `character ${at}`);
     }
   });
 
   test('a token is refused if its right was changed from view to control', () => {
     const [, signature] = links.tokenOf(claims).split('.');
-    const forged = Buffer.from(JSON.stringify([session, 'control', '', 4_000_000_000, 3, keyId])).toString('base64url');
-    assert.throws(() => links.read(`lv_${forged}.${signature}`, session), hasFaultCode('signed_url_invalid'));
+    const forgedClaims = Buffer.from(JSON.stringify([session, 'control', '', 4_000_000_000, 3, keyId])).toString(
+      'base64url',
+    );
+    assert.throws(() => links.read(`lv_${forgedClaims}.${signature}`, session), hasFaultCode('signed_url_invalid'));
   });
 
   test('a token is refused by another installation', () => {
-    const foreign = new LiveLinks(new Secret('a secret of another installation, as long'), clock);
-    assert.throws(() => links.read(foreign.tokenOf(claims), session), hasFaultCode('signed_url_invalid'));
+    const foreignLinks = new LiveLinks(new Secret('a secret of another installation, as long'), clock);
+    assert.throws(() => links.read(foreignLinks.tokenOf(claims), session), hasFaultCode('signed_url_invalid'));
   });
 
   test('a token is refused after its expiry', async () => {

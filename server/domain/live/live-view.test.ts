@@ -13,7 +13,7 @@ import { LiveView, type LiveViewParts } from './live-view.ts';
 
 const sessionId = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10' as SessionId;
 const applicationId = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d20' as ApplicationId;
-const LATE_MS = 20;
+const DELAY_MS = 20;
 
 const adoptedRow = { status: 'RUNNING', settings: {} } as unknown as SessionRow;
 
@@ -25,7 +25,7 @@ const claimedHandoff = (now: Date): HandoffRow => ({
 });
 
 /** Returns a live view whose session has this open hand-off. */
-const viewWith = (clock: TestClock, findOpen: () => Promise<HandoffRow>): LiveView =>
+const createLiveView = (clock: TestClock, findOpen: () => Promise<HandoffRow>): LiveView =>
   new LiveView({
     ...{ clock, log: silentLog, leases: { clock, log: silentLog }, rows: { ofSession: async () => undefined } },
     handoffs: { findOpen },
@@ -44,12 +44,12 @@ test('masks an adopted session before its pages are recorded, even if the masked
     browser: {
       restrictNavigations: async () => {
         covers.push(`guard ${cover}`);
-        await later(LATE_MS);
+        await later(DELAY_MS);
         return { close: () => {} };
       },
     },
   } as unknown as LiveSession;
-  const view = viewWith(clock, () => later(LATE_MS, claimedHandoff(clock.now())));
+  const view = createLiveView(clock, () => later(DELAY_MS, claimedHandoff(clock.now())));
   const recorder: Watcher = {
     name: 'recorder',
     attend: async () => {
@@ -64,21 +64,21 @@ test('masks an adopted session before its pages are recorded, even if the masked
 
 test('keeps no lease and no hold for an adopted session if attend rejects', async () => {
   const clock = new TestClock();
-  let holds = 0;
+  let holdCount = 0;
   const live = {
     ...{ id: sessionId, applicationId, setCover: () => {}, onCover: () => ({ close: () => {} }) },
     hold: () => {
-      holds += 1;
+      holdCount += 1;
       return {
         close: () => {
-          holds -= 1;
+          holdCount -= 1;
         },
       };
     },
     browser: { restrictNavigations: () => Promise.reject(new Error('the browser does not respond')) },
   } as unknown as LiveSession;
-  const view = viewWith(clock, async () => claimedHandoff(clock.now()));
+  const view = createLiveView(clock, async () => claimedHandoff(clock.now()));
   await assert.rejects(view.attend(live, adoptedRow), /does not respond/);
   assert.equal(view.leaseOf(sessionId), undefined);
-  assert.equal(holds, 0);
+  assert.equal(holdCount, 0);
 });

@@ -230,12 +230,12 @@ export class LiveView implements Watcher {
 
   /** Calls `onRevoke` when the addresses of the session are revoked. */
   onRevoked(session: SessionId, onRevoke: () => void): { close(): void } {
-    return listen(this.#revokeListeners, session, onRevoke);
+    return addListener(this.#revokeListeners, session, onRevoke);
   }
 
   /** Calls `offer` with each file that a page of the session has downloaded. */
   onOffer(session: SessionId, offer: (offer: DownloadOffer) => void): { close(): void } {
-    return listen(this.#offerListeners, session, offer);
+    return addListener(this.#offerListeners, session, offer);
   }
 
   /** Offers a completed download to viewers. If there are no viewers, no link is made. */
@@ -254,7 +254,7 @@ export class LiveView implements Watcher {
    * Calls `listener` when the session ends, or when this process leaves the running session to the next process.
    */
   onLeave(session: SessionId, listener: (hasSessionEnded: boolean) => void): { close(): void } {
-    return listen(this.#leaveListeners, session, listener);
+    return addListener(this.#leaveListeners, session, listener);
   }
 
   /** Returns the `Viewing` of the session, which all its viewers share. */
@@ -332,7 +332,7 @@ export class LiveView implements Watcher {
 const isCurrent = ({ control }: Lease, { handoffId, fence }: NonNullable<LinkClaims['lease']>): boolean =>
   control?.handoffId === handoffId && control.fence === fence;
 
-function listen<Key, Listener>(
+function addListener<Key, Listener>(
   listenersByKey: Map<Key, Set<Listener>>,
   key: Key,
   listener: Listener,

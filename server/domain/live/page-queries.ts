@@ -20,7 +20,7 @@ const ELEMENT_AT_POINT = `  let element = document.elementFromPoint(x, y);
   }
   if (element instanceof HTMLIFrameElement || element instanceof HTMLFrameElement) return element;`;
 
-const CURSOR = `(x, y) => {
+const GET_CURSOR = `(x, y) => {
 ${ELEMENT_AT_POINT}
   if (!element) return 'default';
   const { cursor } = getComputedStyle(element);
@@ -55,7 +55,7 @@ const CHOOSE_OPTION = `function (index) {
   this.dispatchEvent(new Event('change', { bubbles: true }));
 }`;
 
-const SELECTED_TEXT = `() => {
+const GET_SELECTED_TEXT = `() => {
   let active = document.activeElement;
   while (active?.shadowRoot?.activeElement) active = active.shadowRoot.activeElement;
   const typed = active instanceof HTMLTextAreaElement || (active instanceof HTMLInputElement && active.type !== 'password');
@@ -66,25 +66,25 @@ const SELECTED_TEXT = `() => {
 const LISTEN_FOR_COPY = `() => {
   globalThis.taken = '';
   globalThis.hear ??= () => {
-    globalThis.taken = (${SELECTED_TEXT})();
+    globalThis.taken = (${GET_SELECTED_TEXT})();
   };
   for (const type of ['copy', 'cut']) addEventListener(type, globalThis.hear, { capture: true, once: true });
 }`;
 
 export async function cursorAt(worlds: PageWorlds, x: number, y: number): Promise<string> {
-  const { value } = (await worlds.callAtPoint(CURSOR, x, y)).found;
+  const { value } = (await worlds.callAtPoint(GET_CURSOR, x, y)).found;
   return typeof value === 'string' && /^[a-z-]{1,20}$/.test(value) ? value : 'default';
 }
 
 /** Returns the text that is selected when the page handles the copy or cut event that `trigger` causes. */
-export async function copiedText(worlds: PageWorlds, trigger: () => Promise<unknown>): Promise<string> {
+export async function readCopiedText(worlds: PageWorlds, trigger: () => Promise<unknown>): Promise<string> {
   const frames = await worlds.frames();
   await Promise.all(frames.map(frame => worlds.callInFrame(frame, LISTEN_FOR_COPY, [], true)));
   await trigger();
-  const copiedTexts = await Promise.all(
+  const copyResults = await Promise.all(
     frames.map(frame => worlds.callInFrame(frame, '() => globalThis.taken', [], true)),
   );
-  const text = copiedTexts.map(({ value }) => (typeof value === 'string' ? value : '')).find(copied => copied !== '');
+  const text = copyResults.map(({ value }) => (typeof value === 'string' ? value : '')).find(copied => copied !== '');
   return (text ?? '').slice(0, COPY_CHARACTERS_MAX);
 }
 

@@ -9,7 +9,7 @@ import type { JsonObject } from '../../kit/json.ts';
  * no text is copied.
  */
 const RESPONSE_TIMEOUT_MS = 2_000;
-const WORLD = 'berth-live';
+const WORLD_NAME = 'berth-live';
 /** The maximum nesting depth and the maximum number of the frames that are searched. */
 const DEPTH_MAX = 8;
 const FRAMES_MAX = 50;
@@ -22,7 +22,7 @@ export interface Frame {
   readonly id: string;
 }
 
-const FRAME_BOX = `function () {
+const GET_FRAME_CORNER = `function () {
   const { x, y } = this.getBoundingClientRect();
   return { x: x + this.clientLeft, y: y + this.clientTop };
 }`;
@@ -109,7 +109,7 @@ export class PageWorlds {
       .send('DOM.describeNode', { objectId }, RESPONSE_TIMEOUT_MS)
       .catch((): JsonObject => ({}));
     const id = Object(node).frameId;
-    const { value } = await this.call(target, objectId, FRAME_BOX, []);
+    const { value } = await this.call(target, objectId, GET_FRAME_CORNER, []);
     target.post('Runtime.releaseObject', { objectId });
     if (typeof id !== 'string') return undefined;
     const { x, y } = Object(value);
@@ -124,7 +124,7 @@ export class PageWorlds {
     if (existingId !== undefined) return existingId;
     const { executionContextId } = await target.send(
       'Page.createIsolatedWorld',
-      { frameId: id, worldName: WORLD },
+      { frameId: id, worldName: WORLD_NAME },
       RESPONSE_TIMEOUT_MS,
     );
     if (typeof executionContextId !== 'number') throw new Error('the frame has no isolated world');

@@ -6,7 +6,7 @@ import type { ObservedTarget } from '../../engines/browser/observation.ts';
 import { boundedText } from '../../kit/foreign.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import type { Closeable } from '../../kit/scope.ts';
-import { chooseOptions, copiedText, cursorAt, type FoundSelect, focusSelect } from './page-queries.ts';
+import { chooseOptions, cursorAt, type FoundSelect, focusSelect, readCopiedText } from './page-queries.ts';
 import { PageWorlds } from './page-worlds.ts';
 
 const DISPATCH_MOUSE_EVENT = 'Input.dispatchMouseEvent';
@@ -14,7 +14,7 @@ const DISPATCH_MOUSE_EVENT = 'Input.dispatchMouseEvent';
 type Input<Type extends DriveMessage['type']> = Extract<DriveMessage, { type: Type }>;
 
 /** A page that hangs or shows a dialog must not delay the next click for longer than this. */
-const MOUSE_RESPONSE_MS = 1_000;
+const MOUSE_RESPONSE_TIMEOUT_MS = 1_000;
 /**
  * Maximum number of queued inputs per page. Further inputs are dropped: a page with this many queued inputs hangs, and
  * the viewer does not expect further inputs to take effect.
@@ -24,7 +24,7 @@ const CURSOR_INTERVAL_MS = 100;
 const COPY_TIMEOUT_MS = 3_000;
 /** Maximum length of a dialog's message, and of its default text. */
 const DIALOG_CHARS_MAX = 10_000;
-const NAVIGABLE = /^(https?:\/\/|about:blank$)/i;
+const NAVIGABLE_URL_PATTERN = /^(https?:\/\/|about:blank$)/i;
 
 export interface OpenDialog extends DialogState {
   /** Whether the dialog opened in a masked hand-off. If so, its text may repeat text that the person typed. */
@@ -196,7 +196,7 @@ export class ViewedPage implements Closeable {
       windowsVirtualKeyCode: key.toUpperCase().charCodeAt(0),
     };
     const keyDownEvent = { type: 'rawKeyDown', ...event, commands: [isCut ? 'cut' : 'copy'] };
-    const text = await copiedText(this.#worlds, () =>
+    const text = await readCopiedText(this.#worlds, () =>
       this.#target.send('Input.dispatchKeyEvent', keyDownEvent, COPY_TIMEOUT_MS).catch(() => {}),
     );
     this.#sendInput('Input.dispatchKeyEvent', { type: 'keyUp', ...event });
@@ -205,7 +205,7 @@ export class ViewedPage implements Closeable {
 
   /** Opens a URL. Returns false if viewers may not open it. */
   navigate(url: string): boolean {
-    if (!NAVIGABLE.test(url)) return false;
+    if (!NAVIGABLE_URL_PATTERN.test(url)) return false;
     this.#target.post('Page.navigate', { url });
     return true;
   }
@@ -215,8 +215,9 @@ export class ViewedPage implements Closeable {
     if (action === 'stop') return this.#target.post('Page.stopLoading');
     const { currentIndex, entries } = await this.#target.send('Page.getNavigationHistory');
     const index = numberOf(currentIndex) + (action === 'back' ? -1 : 1);
-    const entry = Array.isArray(entries) ? Object(entries[index]) : {};
-    if (typeof entry.id === 'number') this.#target.post('Page.navigateToHistoryEntry', { entryId: entry.id });
+    const historyEntry = Array.isArray(entries) ? Object(entries[index]) : {};
+    if (typeof historyEntry.id === 'number')
+      this.#target.post('Page.navigateToHistoryEntry', { entryId: historyEntry.id });
   }
 
   answerDialog(accept: boolean, promptText: string): void {
@@ -307,7 +308,7 @@ export class ViewedPage implements Closeable {
   }
 
   async #sendAndWait(event: JsonObject): Promise<void> {
-    await this.#target.send(DISPATCH_MOUSE_EVENT, event, MOUSE_RESPONSE_MS).catch(() => {});
+    await this.#target.send(DISPATCH_MOUSE_EVENT, event, MOUSE_RESPONSE_TIMEOUT_MS).catch(() => {});
   }
 
   /**
@@ -368,9 +369,9 @@ export class ViewedPage implements Closeable {
 
   async #readHistory(): Promise<void> {
     const history = await this.#target.send('Page.getNavigationHistory').catch(() => undefined);
-    const entries = Array.isArray(history?.entries) ? history.entries.length : 0;
+    const entryCount = Array.isArray(history?.entries) ? history.entries.length : 0;
     const index = numberOf(history?.currentIndex);
-    this.#update({ canGoBack: index > 0, canGoForward: index < entries - 1 });
+    this.#update({ canGoBack: index > 0, canGoForward: index < entryCount - 1 });
   }
 
   #update(change: Partial<PageState>): void {
@@ -392,7 +393,7 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? boundedT
 
 const numberOf = (value: unknown): number => (typeof value === 'number' ? value : 0);
 
-const COMMANDS: Readonly<Record<string, string>> = {
+const EDITING_COMMANDS: Readonly<Record<string, string>> = {
   a: 'selectAll',
   c: 'copy',
   v: 'paste',
@@ -410,6 +411,6 @@ function commandsOf(key: string, modifiers: number, mac: boolean): string[] {
   const isShortcut = (modifiers & ~SHIFT) === (mac ? META : CTRL);
   if (!isShortcut) return [];
   if (key.toLowerCase() === 'z' && modifiers & SHIFT) return ['redo'];
-  const command = COMMANDS[key.toLowerCase()];
+  const command = EDITING_COMMANDS[key.toLowerCase()];
   return command ? [command] : [];
 }

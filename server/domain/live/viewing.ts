@@ -10,7 +10,7 @@ import { Favicons } from './favicons.ts';
 import { ViewedPage } from './viewed-page.ts';
 
 /** Titles and icons are read again this long after a change, so that several changes cause one read. */
-const TABS_SETTLE_MS = 150;
+const TABS_READ_DELAY_MS = 150;
 
 export interface LiveFrame {
   readonly jpeg: Buffer;
@@ -168,7 +168,7 @@ export class Viewing implements Closeable {
   /** Reads the tabs after a delay. Only one read is pending at a time; it includes changes during the delay. */
   #readTabs(): Promise<void> {
     this.#pendingTabsRead ??= this.#clock
-      .sleep(this.#tabInfos.length === 0 ? 0 : TABS_SETTLE_MS, this.#closeController.signal)
+      .sleep(this.#tabInfos.length === 0 ? 0 : TABS_READ_DELAY_MS, this.#closeController.signal)
       .then(async () => {
         this.#pendingTabsRead = undefined;
         return this.#liveSession.secrets.cleanAll(await this.#liveSession.browser.listPages());

@@ -23,7 +23,7 @@ export type BrowserKind = (typeof BROWSER_KINDS)[number];
 export type BrowserEntry = Omit<LogEntry, 'page' | 'kind'> & { readonly kind: BrowserKind };
 
 /** Which events produce entries of each kind. */
-const EVENTS: Readonly<Record<BrowserKind, (method: string) => boolean>> = {
+const EVENT_MATCHERS: Readonly<Record<BrowserKind, (method: string) => boolean>> = {
   console: method =>
     method === 'Runtime.consoleAPICalled' || method === 'Runtime.exceptionThrown' || method === 'Log.entryAdded',
   network: method => method.startsWith('Network.'),
@@ -31,7 +31,8 @@ const EVENTS: Readonly<Record<BrowserKind, (method: string) => boolean>> = {
 };
 
 /** The kind of entry that an event produces, if any. Called for every event, so it must be cheap. */
-export const kindOf = (method: string): BrowserKind | undefined => BROWSER_KINDS.find(kind => EVENTS[kind](method));
+export const kindOf = (method: string): BrowserKind | undefined =>
+  BROWSER_KINDS.find(kind => EVENT_MATCHERS[kind](method));
 
 type EntryContent = Omit<BrowserEntry, 'kind' | 'method'>;
 type EntryBuilder = (method: string, params: UntrustedObject, nowMs: number) => EntryContent | undefined;
@@ -65,7 +66,7 @@ export class BrowserEntries {
     params: UntrustedObject,
     nowMs: number,
   ): EntryContent | undefined {
-    return filteredParams && { at: this.#timeOf(params, nowMs), ...placeOf(params), params: filteredParams };
+    return filteredParams && { at: this.#timeOf(params, nowMs), ...locationOf(params), params: filteredParams };
   }
 
   #timeOf(params: UntrustedObject, nowMs: number): number {
@@ -102,7 +103,7 @@ const requestIdOf = (params: UntrustedObject): string =>
 const plausibleTime = (at: number, nowMs: number): number =>
   at <= nowMs + FUTURE_MAX_MS && at >= nowMs - PAST_MAX_MS ? Math.round(at * 1000) / 1000 : nowMs;
 
-function placeOf(params: UntrustedObject): { frameId?: string; loaderId?: string } {
+function locationOf(params: UntrustedObject): { frameId?: string; loaderId?: string } {
   const frame = objectAt(params, 'frame');
   const frameId = textAt(params, 'frameId') ?? textAt(frame, 'id');
   const loaderId = textAt(params, 'loaderId') ?? textAt(frame, 'loaderId');

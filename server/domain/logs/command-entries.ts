@@ -6,13 +6,13 @@ import { SCANNED_CHARS_MAX, scanExpression } from './expression.ts';
 import { REDACTED, redactUrl } from './redact.ts';
 import { objectAt, plainMembers, textAt, type UntrustedObject } from './values.ts';
 
-const EVALUATE = 'Runtime.evaluate';
+const EVALUATE_METHOD = 'Runtime.evaluate';
 const FUNCTION_METHOD = 'Runtime.callFunctionOn';
 /** If an expression mentions one of these, its result is redacted. */
-const SECRET_WORDS = /cookie|passw|secret|token|credential|storage|\bvalue\b|indexeddb|authorization/i;
+const SECRET_WORDS_PATTERN = /cookie|passw|secret|token|credential|storage|\bvalue\b|indexeddb|authorization/i;
 const ERROR_CHARS_MAX = 500;
 /** Replaces a value that should be a string but is not. */
-const NO_TEXT = '[not text]';
+const NOT_TEXT_MARK = '[not text]';
 
 type ParamsFilter = (params: UntrustedObject) => JsonObject;
 
@@ -68,7 +68,7 @@ const PARAMS_FILTERS: Readonly<Record<string, ParamsFilter>> = {
     plainMembers(params, ['format', 'quality', 'fromSurface', 'captureBeyondViewport']),
   'Page.printToPDF': params =>
     plainMembers(params, ['landscape', 'printBackground', 'scale', 'paperWidth', 'paperHeight']),
-  [EVALUATE]: params => ({
+  [EVALUATE_METHOD]: params => ({
     expression: scanExpression(textAt(params, 'expression') ?? '').redacted,
     ...plainMembers(params, ['awaitPromise', 'returnByValue', 'userGesture', 'contextId', 'uniqueContextId']),
   }),
@@ -102,7 +102,7 @@ const PARAMS_FILTERS: Readonly<Record<string, ParamsFilter>> = {
   'DOM.setFileInputFiles': params => ({
     files: (Array.isArray(params.files) ? params.files : [])
       .slice(0, 20)
-      .map(file => (typeof file === 'string' ? redactedText(file) : NO_TEXT)),
+      .map(file => (typeof file === 'string' ? redactedText(file) : NOT_TEXT_MARK)),
   }),
   'Browser.close': () => ({}),
 };
@@ -133,7 +133,7 @@ function redactedArgument(argumentValue: unknown): JsonObject {
  */
 export function mayReturnSecrets(method: string, params: UntrustedObject): boolean {
   const expression = textAt(params, 'expression') ?? '';
-  return method === FUNCTION_METHOD || expression.length > SCANNED_CHARS_MAX || SECRET_WORDS.test(expression);
+  return method === FUNCTION_METHOD || expression.length > SCANNED_CHARS_MAX || SECRET_WORDS_PATTERN.test(expression);
 }
 
 /** Returns the logged fields of a response. `responseMessage` is the parsed CDP message. */
@@ -148,7 +148,7 @@ export function commandResult(method: string, isSecret: boolean, responseMessage
     };
   const result = objectAt(responseMessage, 'result') ?? {};
   switch (method) {
-    case EVALUATE:
+    case EVALUATE_METHOD:
     case FUNCTION_METHOD:
       return evaluationResult(isSecret, result);
     case 'Page.captureScreenshot':

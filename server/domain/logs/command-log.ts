@@ -17,7 +17,7 @@ import { textAt, type UntrustedObject } from './values.ts';
 const COMMAND_BYTES_MAX = 64 * 1024;
 const RESPONSE_BYTES_MAX = 16 * 1024;
 /** Maximum number of messages that are parsed in one turn of the event loop. */
-const BATCH = 100;
+const BATCH_MAX = 100;
 /**
  * Maximum number of queued messages. If the queue is full, adding a message causes the oldest one to be parsed. The
  * queue is short, because all queued messages are parsed in one turn when an event from a page arrives.
@@ -95,7 +95,7 @@ export class CommandLog implements CommandTap {
   logUnanswered(): void {
     this.#runDeferred(this.#queue.length);
     for (const { method, at, targetIds, loggedParams: params = {} } of this.#unansweredCommands)
-      this.#parts.log.add({ kind: 'command', method, at, ...this.#placeOf(targetIds), params });
+      this.#parts.log.add({ kind: 'command', method, at, ...this.#pageFieldOf(targetIds), params });
     this.#unansweredCommands.clear();
   }
 
@@ -116,15 +116,23 @@ export class CommandLog implements CommandTap {
     if (!this.#unansweredCommands.delete(loggedCommand)) return;
     const { method, targetIds, at, isSecret, loggedParams: keptParams } = loggedCommand;
     const { log } = this.#parts;
-    const parsed = response.length > RESPONSE_BYTES_MAX ? undefined : parse(response);
-    const result = parsed
-      ? commandResult(method, isSecret, log.secrets.cleanAll(parsed))
+    const parsedResponse = response.length > RESPONSE_BYTES_MAX ? undefined : parse(response);
+    const result = parsedResponse
+      ? commandResult(method, isSecret, log.secrets.cleanAll(parsedResponse))
       : { cut: true, bytes: response.length };
     const targets = [...targetIds, textAt(result, 'targetId') ?? '', textAt(keptParams, 'targetId') ?? ''];
-    log.add({ kind: 'command', method, at, ...this.#placeOf(targets), params: keptParams ?? {}, result, answeredAt });
+    log.add({
+      kind: 'command',
+      method,
+      at,
+      ...this.#pageFieldOf(targets),
+      params: keptParams ?? {},
+      result,
+      answeredAt,
+    });
   }
 
-  #placeOf(targetIds: readonly string[]): Pick<LogEntry, 'page'> {
+  #pageFieldOf(targetIds: readonly string[]): Pick<LogEntry, 'page'> {
     const page = targetIds.map(this.#parts.pageOf).find(number => number !== undefined);
     return page === undefined ? {} : { page };
   }
@@ -199,7 +207,7 @@ export class CommandLog implements CommandTap {
   );
 
   readonly #runBatch = (): void => {
-    this.#runDeferred(BATCH);
+    this.#runDeferred(BATCH_MAX);
     this.#isScheduled = this.#queue.length > 0;
     if (this.#isScheduled) setImmediate(this.#runBatch);
   };

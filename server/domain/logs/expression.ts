@@ -5,14 +5,14 @@ import { CUT, REDACTED, redactText, truncate } from './redact.ts';
 const EXPRESSION_CHARS_MAX = 2_048;
 /** Longer expressions are not scanned: they are libraries that are injected into the page. */
 export const SCANNED_CHARS_MAX = 64 * 1024;
-const LONG_NUMBERS = /\b\d{6,}\b/g;
+const LONG_NUMBERS_PATTERN = /\b\d{6,}\b/g;
 /** After these, a slash starts a regular expression; elsewhere it is a division. */
 const BEFORE_REGEXP_PATTERN =
   /(?:^|[([{,;:=!&|?+\-*%<>~^]|\b(?:return|typeof|case|in|of|delete|void|throw|new|do|else))\s*$/;
 /** How many characters before a slash are searched. */
 const LOOKBEHIND_CHARS = 40;
 /** Text that is kept as it is. */
-const PLAIN_TEXT = /[^/"'`]+/y;
+const PLAIN_TEXT_PATTERN = /[^/"'`]+/y;
 
 export interface ScannedExpression {
   /** The redacted expression. */
@@ -27,7 +27,7 @@ export function scanExpression(expression: string): ScannedExpression {
   const redacted = scanner.run();
   if (redacted === undefined) return { redacted: REDACTED, literals: scanner.literals };
   return {
-    redacted: truncate(redactText(redacted.replace(LONG_NUMBERS, REDACTED)), EXPRESSION_CHARS_MAX),
+    redacted: truncate(redactText(redacted.replace(LONG_NUMBERS_PATTERN, REDACTED)), EXPRESSION_CHARS_MAX),
     literals: scanner.literals,
   };
 }
@@ -62,8 +62,8 @@ class ExpressionScanner {
   }
 
   #step(): boolean {
-    PLAIN_TEXT.lastIndex = this.#position;
-    const [plainText] = PLAIN_TEXT.exec(this.#text) ?? [];
+    PLAIN_TEXT_PATTERN.lastIndex = this.#position;
+    const [plainText] = PLAIN_TEXT_PATTERN.exec(this.#text) ?? [];
     if (plainText !== undefined) {
       this.#append(plainText);
       this.#position += plainText.length;
@@ -141,10 +141,10 @@ function unescapeContent(content: string): string {
     /\\(u\{([0-9a-f]+)\}|u([0-9a-f]{4})|x([0-9a-f]{2})|[\s\S])/gi,
     (match, one, long, short, byte) => {
       const code = long ?? short ?? byte;
-      if (code !== undefined) return codePoint(Number.parseInt(code, 16)) ?? match;
+      if (code !== undefined) return characterOf(Number.parseInt(code, 16)) ?? match;
       return one === 'n' ? '\n' : one === 't' ? '\t' : one;
     },
   );
 }
 
-const codePoint = (code: number): string | undefined => (code <= 0x10ffff ? String.fromCodePoint(code) : undefined);
+const characterOf = (code: number): string | undefined => (code <= 0x10ffff ? String.fromCodePoint(code) : undefined);

@@ -37,10 +37,10 @@ export function harEntry(hop: Hop): HarEntry {
   const version = httpVersion(textAt(received, 'protocol'), hop.isSocket);
   const timings = timingsOf(hop);
   const address = textAt(received, 'remoteIPAddress')?.replace(/^\[|\]$/g, '');
-  const connection = numberAt(received, 'connectionId');
+  const connectionId = numberAt(received, 'connectionId');
   return {
     ...(hop.pageRef === undefined ? {} : { pageref: hop.pageRef }),
-    startedDateTime: new Date(startedMs(hop)).toISOString(),
+    startedDateTime: new Date(startMsOf(hop)).toISOString(),
     time: totalMs(timings),
     request: {
       method: textAt(request, 'method') ?? 'GET',
@@ -56,17 +56,17 @@ export function harEntry(hop: Hop): HarEntry {
     cache: {},
     timings,
     ...(address ? { serverIPAddress: address } : {}),
-    ...(connection ? { connection: `${connection}` } : {}),
+    ...(connectionId ? { connection: `${connectionId}` } : {}),
     _resourceType: hop.isSocket ? 'websocket' : resourceType(hop),
     ...(hop.isSocket ? { _webSocketMessages: [] } : {}),
     ...(textAt(request, 'initialPriority') ? { _priority: textAt(request, 'initialPriority') } : {}),
     ...(objectAt(sent, 'initiator') ? { _initiator: objectAt(sent, 'initiator') } : {}),
-    ...fromCache(hop),
+    ...cacheField(hop),
     ...(finished || failed || received ? {} : { comment: 'No response was received while the log was recorded.' }),
   };
 }
 
-export const startedMs = (hop: Hop): number => {
+export const startMsOf = (hop: Hop): number => {
   const wallMs = 1000 * (numberAt(hop.sent, 'wallTime') ?? Number.NaN);
   return Math.abs(wallMs) <= DATE_MS_MAX ? wallMs : hop.at;
 };
@@ -74,7 +74,7 @@ export const startedMs = (hop: Hop): number => {
 function responseOf(hop: Hop, version: string): HarEntry {
   const { received, receivedExtra, finished, failed } = hop;
   const headers = headersOf(objectAt(receivedExtra, 'headers') ?? objectAt(received, 'headers'));
-  const isCached = fromCache(hop)._fromCache !== undefined;
+  const isCached = cacheField(hop)._fromCache !== undefined;
   const transferredBytes = isCached
     ? 0
     : (numberAt(finished, 'encodedDataLength') ?? numberAt(received, 'encodedDataLength') ?? 0);
@@ -178,8 +178,8 @@ const withEscapedMarks = (url: string): string =>
 
 function requestBodySize(hop: Hop): number {
   const headers = headersOf(objectAt(hop.sentExtra, 'headers'));
-  const length = headers.find(({ name }) => name.toLowerCase() === 'content-length')?.value;
-  return length !== undefined && /^\d{1,15}$/.test(length) ? Number(length) : -1;
+  const contentLength = headers.find(({ name }) => name.toLowerCase() === 'content-length')?.value;
+  return contentLength !== undefined && /^\d{1,15}$/.test(contentLength) ? Number(contentLength) : -1;
 }
 
 function httpVersion(protocol: string | undefined, isSocket: boolean): string {
@@ -190,7 +190,7 @@ function httpVersion(protocol: string | undefined, isSocket: boolean): string {
 const resourceType = ({ sent, failed }: Hop): string =>
   (textAt(sent, 'type') ?? textAt(failed, 'type') ?? 'other').toLowerCase();
 
-function fromCache({ isFromMemory, received }: Hop): { _fromCache?: 'memory' | 'disk' } {
+function cacheField({ isFromMemory, received }: Hop): { _fromCache?: 'memory' | 'disk' } {
   if (isFromMemory) return { _fromCache: 'memory' };
   return isObject(received) && received.fromDiskCache === true ? { _fromCache: 'disk' } : {};
 }

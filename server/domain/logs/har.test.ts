@@ -17,7 +17,7 @@ const CAPTURED_EVENTS: readonly CapturedEvent[] = JSON.parse(
   readFileSync(new URL('captured.json', import.meta.url), 'utf8'),
 );
 
-const entries = (captured: readonly CapturedEvent[] = CAPTURED_EVENTS): LogEntry[] => {
+const logEntriesOf = (captured: readonly CapturedEvent[] = CAPTURED_EVENTS): LogEntry[] => {
   const browser = new BrowserEntries();
   return captured.flatMap(({ method, params, at }) => {
     const kind = kindOf(method);
@@ -26,7 +26,7 @@ const entries = (captured: readonly CapturedEvent[] = CAPTURED_EVENTS): LogEntry
   });
 };
 
-async function fileOf(log: readonly LogEntry[]): Promise<{ har: HarFile; text: string }> {
+async function buildHar(log: readonly LogEntry[]): Promise<{ har: HarFile; text: string }> {
   async function* each() {
     yield* log;
   }
@@ -39,7 +39,7 @@ const pathOf = ({ request }: HarRecord): string => new URL(request.url).pathname
 const outcomeOf = (entry: HarRecord): string => `${pathOf(entry)} ${entry.response.status}`;
 
 test('a HAR file lists every request and redirect with its status', async () => {
-  const { har } = await fileOf(entries());
+  const { har } = await buildHar(logEntriesOf());
   assert.deepEqual(
     har.log.entries.map(outcomeOf).sort(),
     [
@@ -65,7 +65,7 @@ test('a HAR file lists every request and redirect with its status', async () => 
 });
 
 test('a HAR file describes cached, failed and redirected requests and WebSockets as DevTools does', async () => {
-  const { har } = await fileOf(entries());
+  const { har } = await buildHar(logEntriesOf());
   const entryAt = (path: string): HarRecord =>
     har.log.entries.find(entry => pathOf(entry) === path) ?? assert.fail(path);
   const cachedEntries = har.log.entries.filter(entry => pathOf(entry) === '/cached.css');
@@ -87,7 +87,7 @@ test('a HAR file describes cached, failed and redirected requests and WebSockets
 });
 
 test('a HAR file lists the loads of main frames as pages, with their requests', async () => {
-  const { har } = await fileOf(entries());
+  const { har } = await buildHar(logEntriesOf());
   const paths = har.log.pages.map(({ title }) => new URL(title).pathname);
   assert.deepEqual(paths, ['/', '/frame']);
   const [home, second] = har.log.pages;
@@ -99,13 +99,13 @@ test('a HAR file lists the loads of main frames as pages, with their requests', 
 });
 
 test('neither the log entries nor the HAR file contain secrets from the captured events', async () => {
-  const { text } = await fileOf(entries());
-  for (const said of [text, JSON.stringify(entries())]) assert.doesNotMatch(said, /SECRET/);
+  const { text } = await buildHar(logEntriesOf());
+  for (const said of [text, JSON.stringify(logEntriesOf())]) assert.doesNotMatch(said, /SECRET/);
   assert.match(JSON.stringify(CAPTURED_EVENTS), /SECRETCOOKIE.*SECRETBEARER/);
 });
 
 test('a HAR file is valid even if it is created from a truncated log with unfinished requests', async () => {
-  const log = entries();
-  for (let end = 0; end < log.length; end += 7) await fileOf(log.slice(0, end));
-  for (let begin = 0; begin < log.length; begin += 7) await fileOf(log.slice(begin));
+  const log = logEntriesOf();
+  for (let end = 0; end < log.length; end += 7) await buildHar(log.slice(0, end));
+  for (let begin = 0; begin < log.length; begin += 7) await buildHar(log.slice(begin));
 });

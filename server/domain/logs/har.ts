@@ -2,7 +2,7 @@
 // complete, and the pages at the end.
 
 import type { LogEntry } from './entry.ts';
-import { type HarEntry, type Hop, harEntry, startedMs } from './har-entry.ts';
+import { type HarEntry, type Hop, harEntry, startMsOf } from './har-entry.ts';
 import { objectAt, textAt } from './values.ts';
 
 /**
@@ -190,7 +190,7 @@ export class HarAssembly {
     if (!isDocument || !isMain) return this.#currentLoads.get(page)?.id;
     this.#mainFrames.set(page, frameId);
     const load = this.#loadOf(page, loaderId, at);
-    load.startedMs = startedMs({ ...EMPTY_HOP, at, sent: params });
+    load.startedMs = startMsOf({ ...EMPTY_HOP, at, sent: params });
     load.title = textAt(objectAt(params, 'request'), 'url') ?? '';
     return load.id;
   }

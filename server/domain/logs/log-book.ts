@@ -57,11 +57,11 @@ export class LogBook {
   logBlockedNavigation(session: SessionId, { url, reason, targetId, isCovered }: BlockedNavigation): void {
     const log = this.#openLogs.get(session);
     const page = log?.pageOf?.(targetId);
-    const place = { frameId: targetId, ...(page === undefined ? {} : { page }) };
+    const pageFields = { frameId: targetId, ...(page === undefined ? {} : { page }) };
     const at = this.#parts.clock.now().getTime();
     const params = { url: redactUrl(log?.secrets.clean(url) ?? ''), reason };
     const loggedParams = isCovered ? withoutTypedText(params) : params;
-    log?.add({ at, kind: 'page', method: 'Page.navigationBlocked', ...place, params: loggedParams });
+    log?.add({ at, kind: 'page', method: 'Page.navigationBlocked', ...pageFields, params: loggedParams });
   }
 
   /** Writes the new entries of all logs. Run by a clock task. */

@@ -16,13 +16,13 @@ import { entryOf, isKind, type LogEntry, viewOf } from './entry.ts';
 import { harOf } from './har.ts';
 import { ENTRIES_DROPPED } from './session-log.ts';
 
-const POLL_MS = 1_000;
+const POLL_INTERVAL_MS = 1_000;
 /** The number of chunks that are read at once: about a megabyte of text. */
 const CHUNKS_AT_ONCE = 8;
 /** A list ends with the entry that makes it exceed this size. The caller requests the remaining entries separately. */
 const RESPONSE_BYTES_MAX = 16 * 1024 ** 2;
-const STREAM_BATCH = 1_000;
-const STREAM_CHUNKS = 2;
+const STREAM_BATCH_MAX = 1_000;
+const STREAM_CHUNKS_AT_ONCE = 2;
 
 export interface LogsParts {
   readonly logs: Pick<LogRows, 'read'>;
@@ -82,19 +82,24 @@ export class LogService implements Logs, Closeable {
         const isComplete = this.#isComplete(session);
         const batch: NumberedLog[] = [];
         let readCount = 0;
-        for await (const { id: number, line } of this.#lines(session, lastNumber, filter.kinds, STREAM_CHUNKS)) {
-          if (readCount++ >= STREAM_BATCH) break;
+        for await (const { id: number, line } of this.#lines(
+          session,
+          lastNumber,
+          filter.kinds,
+          STREAM_CHUNKS_AT_ONCE,
+        )) {
+          if (readCount++ >= STREAM_BATCH_MAX) break;
           lastNumber = number;
           const entry = entryOf(line);
           if (entry && isRequested(entry, filter)) batch.push({ id: `${number}`, entry: viewOf(session.id, entry) });
         }
-        const isCaughtUp = readCount <= STREAM_BATCH;
+        const isCaughtUp = readCount <= STREAM_BATCH_MAX;
         if (isFirst && isComplete && readCount === 0) return;
         yield batch;
         isFirst = false;
         if (isComplete && isCaughtUp) return;
         if (!isCaughtUp) continue;
-        await this.#parts.clock.sleep(POLL_MS, signal).catch(() => {}); // If aborted, the loop ends.
+        await this.#parts.clock.sleep(POLL_INTERVAL_MS, signal).catch(() => {}); // If aborted, the loop ends.
         session = await this.#session(caller, id);
       }
     } finally {

@@ -3,7 +3,7 @@ import type { SessionRows } from '../../engines/store/rows/sessions.ts';
 import type { Store } from '../../engines/store/store.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';
-import { REST_MS } from '../../kit/task.ts';
+import { REST_INTERVAL_MS } from '../../kit/task.ts';
 import { forgetEnded } from '../forget-ended.ts';
 import type { PageNumbers } from '../sessions/page-numbers.ts';
 import type { Watcher } from '../sessions/watchers.ts';
@@ -12,8 +12,8 @@ import { LogService } from './logs.ts';
 import { logWatcher } from './watcher.ts';
 
 /** Interval between writes. A server that is killed loses the entries of about one interval. */
-const WRITE_MS = 1_000;
-const FORGET_MS = 3_600_000;
+const WRITE_INTERVAL_MS = 1_000;
+const FORGET_INTERVAL_MS = 3_600_000;
 
 export interface LogsDeps {
   readonly store: Pick<Store, 'logs'> & { readonly sessions: Pick<SessionRows, 'get'> };
@@ -42,10 +42,10 @@ export function openLogs(
     watcher,
     service,
     tasks: [
-      { name: 'write_logs', everyMs: WRITE_MS, unusedMs: REST_MS, run: () => book.write() },
+      { name: 'write_logs', everyMs: WRITE_INTERVAL_MS, unusedMs: REST_INTERVAL_MS, run: () => book.write() },
       {
         name: 'forget_logs',
-        everyMs: FORGET_MS,
+        everyMs: FORGET_INTERVAL_MS,
         run: () => forgetEnded(clock, { keptMs, forget: store.logs.forget, batch: 50, batchesMax: 100 }),
       },
     ],

@@ -28,11 +28,11 @@ export function pageParams(method: string, params: UntrustedObject): JsonObject 
 
 function frameFields(frameParams: UntrustedObject | undefined): JsonObject {
   const fragment = textAt(frameParams, 'urlFragment');
-  const unreachable = textAt(frameParams, 'unreachableUrl');
+  const unreachableUrl = textAt(frameParams, 'unreachableUrl');
   return {
     ...plainMembers(frameParams, ['id', 'parentId', 'loaderId', 'name', 'mimeType', 'securityOrigin']),
     url: redactUrl(textAt(frameParams, 'url') ?? ''),
     ...(fragment === undefined ? {} : { urlFragment: redactUrl(fragment) }),
-    ...(unreachable === undefined ? {} : { unreachableUrl: redactUrl(unreachable) }),
+    ...(unreachableUrl === undefined ? {} : { unreachableUrl: redactUrl(unreachableUrl) }),
   };
 }

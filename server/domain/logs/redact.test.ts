@@ -58,14 +58,14 @@ describe('redactUrl', () => {
     const nestedUrl = (depth: number, inner: string): string =>
       depth === 0 ? inner : `https://a.test/?u=${encodeURIComponent(nestedUrl(depth - 1, inner))}`;
     for (const depth of [1, 2, 3, 4, 5, 6]) {
-      const clean = redactUrl(nestedUrl(depth, `https://a.test/?token=${SECRET}`));
-      assert.ok(!clean.includes(SECRET), clean);
+      const cleanUrl = redactUrl(nestedUrl(depth, `https://a.test/?token=${SECRET}`));
+      assert.ok(!cleanUrl.includes(SECRET), cleanUrl);
     }
   });
 
   it('redacts the whole authority of a URL if the authority is longer than the scanned part', () => {
-    const clean = redactUrl(`https://user:${SECRET}${'x'.repeat(9_000)}@shop.test/`);
-    assert.ok(!clean.includes(SECRET), clean);
+    const cleanUrl = redactUrl(`https://user:${SECRET}${'x'.repeat(9_000)}@shop.test/`);
+    assert.ok(!cleanUrl.includes(SECRET), cleanUrl);
   });
 
   it('redacts secrets at every position before the end of a truncated URL', () => {
@@ -73,8 +73,8 @@ describe('redactUrl', () => {
       for (let count = 0; count <= 800; count += 1 + (count % 7)) {
         const url = `https://a.test/?${filler.repeat(count)}token=${SECRET}&${filler.repeat(800)}`;
         for (const each of [url, `https://b.test/?next=${encodeURIComponent(url)}`]) {
-          const clean = redactUrl(each);
-          assert.ok(!clean.includes(SECRET.slice(0, 4)) && clean.length < 2100, clean);
+          const cleanUrl = redactUrl(each);
+          assert.ok(!cleanUrl.includes(SECRET.slice(0, 4)) && cleanUrl.length < 2100, cleanUrl);
         }
       }
   });
@@ -87,7 +87,7 @@ describe('redactUrl', () => {
 
 describe('redactHeaders', () => {
   it('keeps the names of headers, and redacts credentials in their values', () => {
-    const clean = redactHeaders({
+    const cleanHeaders = redactHeaders({
       Authorization: `Bearer ${SECRET}`,
       'Proxy-Authorization': `Basic ${SECRET}`,
       cookie: `sid=${SECRET}`,
@@ -99,15 +99,15 @@ describe('redactHeaders', () => {
       'X-Note': `Bearer ${SECRET}`,
       'content-type': 'text/html',
     });
-    assert.ok(!JSON.stringify(clean).includes(SECRET), JSON.stringify(clean));
-    assert.equal(clean['content-type'], 'text/html');
-    assert.equal(clean.Authorization, REDACTED);
-    assert.deepEqual(Object.keys(clean).length, 10);
+    assert.ok(!JSON.stringify(cleanHeaders).includes(SECRET), JSON.stringify(cleanHeaders));
+    assert.equal(cleanHeaders['content-type'], 'text/html');
+    assert.equal(cleanHeaders.Authorization, REDACTED);
+    assert.deepEqual(Object.keys(cleanHeaders).length, 10);
   });
 
   it('limits the size of headers with oversized or non-string values', () => {
-    const clean = redactHeaders({ a: { toString: 1 }, b: 1, c: null, ['d'.repeat(9_000)]: 'x'.repeat(900_000) });
-    assert.ok(JSON.stringify(clean).length < 3_000);
+    const cleanHeaders = redactHeaders({ a: { toString: 1 }, b: 1, c: null, ['d'.repeat(9_000)]: 'x'.repeat(900_000) });
+    assert.ok(JSON.stringify(cleanHeaders).length < 3_000);
   });
 });
 
@@ -126,9 +126,9 @@ describe('redactText', () => {
     'id eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U end',
   ])
     it(`redacts ${text.replaceAll(SECRET, '…').slice(0, 60)}`, () => {
-      const clean = redactText(text);
-      assert.ok(!clean.includes(SECRET) && !clean.includes('dozjgNryP4J3jVmNHl0w5N'), clean);
-      assert.ok(clean.includes(REDACTED));
+      const cleanText = redactText(text);
+      assert.ok(!cleanText.includes(SECRET) && !cleanText.includes('dozjgNryP4J3jVmNHl0w5N'), cleanText);
+      assert.ok(cleanText.includes(REDACTED));
     });
 
   it('does not change text without secrets', () => {

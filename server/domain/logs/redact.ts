@@ -18,16 +18,16 @@ const TEXT_SCANNED_CHARS_MAX = 8_192;
 const HEADER_CHARS_MAX = 2_048;
 const HEADER_NAME_CHARS_MAX = 256;
 const HEADERS_MAX = 100;
-const DATA_URL_CHARS = 64;
+const DATA_URL_CHARS_MAX = 64;
 
 /** Names of secrets. Case and punctuation are ignored. */
-const SECRET_NAMES =
+const SECRET_NAMES_PATTERN =
   /^(x?(access|refresh|id|auth|csrf|xsrf|api|session|security|bearer|oauth|reset|login|magic|invite|verification|device|client|private|signing|app)*(token|secret|password|passwd|passphrase|pwd|passcode|apikey|key|jwt|signature|credentials?|assertion|sessionid|sid|auth|authorization|code|otp|pin|nonce|verifier))$|^(token|secret|pass|pw|sig|hmac|samlresponse|samlrequest|relaystate|phpsessid|jsessionid|aspsessionid|codeverifier|xamzsignature|xamzcredential|xamzsecuritytoken|xgoogsignature|xgoogcredential|awsaccesskeyid|ticket|session|state)$/;
 /** A name that contains one of these is secret. */
-const SECRET_PARTS = /token|secret|passw|apikey|credential|signature|sessionid/;
+const SECRET_PARTS_PATTERN = /token|secret|passw|apikey|credential|signature|sessionid/;
 
 /** Names that are secret as a URL parameter, but common words in text. */
-const COMMON_WORDS = /^(code|state|key|auth|session|nonce|pin|ticket|verifier|assertion|credentials?)$/i;
+const COMMON_WORDS_PATTERN = /^(code|state|key|auth|session|nonce|pin|ticket|verifier|assertion|credentials?)$/i;
 const NAME_CHARS_MAX = 128;
 
 export function isSecretName(name: string): boolean {
@@ -35,7 +35,7 @@ export function isSecretName(name: string): boolean {
     .slice(0, NAME_CHARS_MAX)
     .toLowerCase()
     .replace(/[^a-z0-9]/g, '');
-  return SECRET_NAMES.test(normalizedName) || SECRET_PARTS.test(normalizedName);
+  return SECRET_NAMES_PATTERN.test(normalizedName) || SECRET_PARTS_PATTERN.test(normalizedName);
 }
 
 const SECRET_HEADERS: ReadonlySet<string> = new Set([
@@ -69,7 +69,7 @@ export const truncate = (text: string, charsMax: number): string =>
 export function redactUrl(rawUrl: string): string {
   const url = boundedText(rawUrl, URL_SCANNED_CHARS_MAX);
   if (/^\s*data:/i.test(url))
-    return truncate(url, url.indexOf(',') < 0 ? 0 : Math.min(url.indexOf(','), DATA_URL_CHARS));
+    return truncate(url, url.indexOf(',') < 0 ? 0 : Math.min(url.indexOf(','), DATA_URL_CHARS_MAX));
   if (/^\s*javascript:/i.test(url)) return `javascript:${REDACTED}`;
   // The authority is longer than the scanned part, so it may contain a password.
   if (url.length < rawUrl.length && ONLY_AUTHORITY_PATTERN.test(url)) return REDACTED + CUT;
@@ -103,8 +103,8 @@ function redactNestedUrl(value: string, depth: number): string {
   const decodedValue = decode(value);
   if (!/[?#@]/.test(decodedValue) || !/^[a-z]+:|^\//i.test(decodedValue)) return value;
   if (depth === 0) return REDACTED;
-  const clean = withoutSecretParameters(withoutUserInfo(decodedValue), depth - 1);
-  return clean === decodedValue ? value : encodeURIComponent(clean);
+  const cleanUrl = withoutSecretParameters(withoutUserInfo(decodedValue), depth - 1);
+  return cleanUrl === decodedValue ? value : encodeURIComponent(cleanUrl);
 }
 
 function decode(text: string): string {
@@ -134,30 +134,38 @@ function redactHeader(name: string, text: string): string {
 }
 
 const URL_PATTERN = /\b(?:https?|wss?|ftp):\/\/[^\s"'`<>\\)\]}]+/gi;
-const AUTH_SCHEMES = /\b(bearer|basic|digest|negotiate|token)(\s+)([a-z0-9+/=_.~-]{8,})/gi;
+const AUTH_SCHEME_PATTERN = /\b(bearer|basic|digest|negotiate|token)(\s+)([a-z0-9+/=_.~-]{8,})/gi;
 /** Matches runs of characters that can occur in a JSON Web Token. Each run is scanned once. */
-const JWT_RUNS = /[\w.-]{16,}/g;
-const JWT_HEAD = /\beyJ[\w-]{6,}$/;
+const JWT_RUN_PATTERN = /[\w.-]{16,}/g;
+const JWT_HEAD_PATTERN = /\beyJ[\w-]{6,}$/;
 /**
  * Headers with credentials, such as `Set-Cookie: a=b; c=d`. `PAIRS` matches names with values, such as `password: "x"`,
  * `"token":"x"` and `api_key=x`.
  */
-const CREDENTIAL_HEADERS =
+const CREDENTIAL_HEADER_PATTERN =
   /\b(set-cookie2?|cookie2?|(?:proxy-)?authorization)(["']?\s*[:=]\s*)("[^"]*"|'[^']*'|[^\r\n]+)/gi;
-const PAIRS = /([\w.-]{2,64})(["']?\s*[:=]\s*)("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,;&"'{}()[\]<>]+)/g;
+const PAIR_PATTERN = /([\w.-]{2,64})(["']?\s*[:=]\s*)("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,;&"'{}()[\]<>]+)/g;
 
 /** Redacts everything that looks like a credential in free text. */
 export function redactText(rawText: string): string {
   const text = boundedText(rawText, TEXT_SCANNED_CHARS_MAX);
   if (text.length < 4) return text;
-  let clean = text;
-  if (clean.includes('://')) clean = clean.replace(URL_PATTERN, url => redactUrl(url));
-  if (clean.includes('eyJ')) clean = clean.replace(JWT_RUNS, withoutJwts);
-  clean = clean.replace(AUTH_SCHEMES, (_, scheme: string, space: string) => `${scheme}${space}${REDACTED}`);
-  if (!/[:=]/.test(clean)) return clean;
-  clean = clean.replace(CREDENTIAL_HEADERS, (_, name: string, separator: string) => `${name}${separator}${REDACTED}`);
-  return clean.replace(PAIRS, (pair, name: string, separator: string, value: string) =>
-    value !== REDACTED && isSecretName(name) && !COMMON_WORDS.test(name) ? `${name}${separator}${REDACTED}` : pair,
+  let cleanText = text;
+  if (cleanText.includes('://')) cleanText = cleanText.replace(URL_PATTERN, url => redactUrl(url));
+  if (cleanText.includes('eyJ')) cleanText = cleanText.replace(JWT_RUN_PATTERN, withoutJwts);
+  cleanText = cleanText.replace(
+    AUTH_SCHEME_PATTERN,
+    (_, scheme: string, space: string) => `${scheme}${space}${REDACTED}`,
+  );
+  if (!/[:=]/.test(cleanText)) return cleanText;
+  cleanText = cleanText.replace(
+    CREDENTIAL_HEADER_PATTERN,
+    (_, name: string, separator: string) => `${name}${separator}${REDACTED}`,
+  );
+  return cleanText.replace(PAIR_PATTERN, (pair, name: string, separator: string, value: string) =>
+    value !== REDACTED && isSecretName(name) && !COMMON_WORDS_PATTERN.test(name)
+      ? `${name}${separator}${REDACTED}`
+      : pair,
   );
 }
 
@@ -167,8 +175,8 @@ function withoutJwts(run: string): string {
   const cleanParts: string[] = [];
   for (let at = 0; at < parts.length; at++) {
     const part = parts[at] ?? '';
-    const isToken = JWT_HEAD.test(part) && (parts[at + 1] ?? '').length >= 6;
-    cleanParts.push(isToken ? part.replace(JWT_HEAD, REDACTED) : part);
+    const isToken = JWT_HEAD_PATTERN.test(part) && (parts[at + 1] ?? '').length >= 6;
+    cleanParts.push(isToken ? part.replace(JWT_HEAD_PATTERN, REDACTED) : part);
     if (isToken) at += 2;
   }
   return cleanParts.join('.');

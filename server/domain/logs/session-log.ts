@@ -181,8 +181,8 @@ export class SessionLog {
   #openChunk(): Chunk {
     const last = this.#chunks.at(-1);
     if (last && !last.isFull) return last;
-    const first = last ? last.end : this.#nextNumber;
-    const chunk = new Chunk(first);
+    const firstNumber = last ? last.end : this.#nextNumber;
+    const chunk = new Chunk(firstNumber);
     this.#chunks.push(chunk);
     return chunk;
   }

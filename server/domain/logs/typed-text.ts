@@ -142,7 +142,7 @@ const isDistinctive = (text: string): boolean =>
   !ADDRESS_PATTERN.test(text);
 
 function encodingsOf(text: string): readonly string[] {
-  const wellFormed = text.isWellFormed() ? text : text.toWellFormed();
-  const formEncoded = new URLSearchParams([['', wellFormed]]).toString().slice(1);
-  return [...new Set([text, JSON.stringify(text).slice(1, -1), encodeURIComponent(wellFormed), formEncoded])];
+  const wellFormedText = text.isWellFormed() ? text : text.toWellFormed();
+  const formEncodedText = new URLSearchParams([['', wellFormedText]]).toString().slice(1);
+  return [...new Set([text, JSON.stringify(text).slice(1, -1), encodeURIComponent(wellFormedText), formEncodedText])];
 }

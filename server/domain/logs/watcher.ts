@@ -39,9 +39,13 @@ type AttendSession = (liveSession: ObservedSession, row: SessionRow) => Promise<
 export const logWatcher =
   (parts: LogWatcherParts): AttendSession =>
   async (liveSession, row) =>
-    row.settings.logSession === false ? undefined : listen(parts, liveSession, row);
+    row.settings.logSession === false ? undefined : attendSession(parts, liveSession, row);
 
-async function listen(parts: LogWatcherParts, liveSession: ObservedSession, row: SessionRow): Promise<Attendance> {
+async function attendSession(
+  parts: LogWatcherParts,
+  liveSession: ObservedSession,
+  row: SessionRow,
+): Promise<Attendance> {
   const pages = await parts.pages.of(liveSession, row);
   const log = await parts.book.begin(row);
   const recorder = new Recorder(parts, pages, log, liveSession);

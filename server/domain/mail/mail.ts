@@ -8,22 +8,22 @@ import { reason } from '../../kit/fault.ts';
 import { boundedText } from '../../kit/foreign.ts';
 import { type MailId, newId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
-import { REST_MS, type Task } from '../../kit/task.ts';
+import { REST_INTERVAL_MS, type Task } from '../../kit/task.ts';
 import { withTimeout } from '../../kit/wait.ts';
 import { fault } from '../faults.ts';
 
-const SEND_EVERY_MS = 5_000;
-const BATCH = 20;
+const SEND_INTERVAL_MS = 5_000;
+const BATCH_SIZE = 20;
 /** How long an e-mail is reserved for the process that sends it. Longer than an attempt can take. */
 const RESERVATION_MS = 60_000;
 /** The time limit of an attempt. */
-const SEND_MS = 45_000;
+const SEND_TIMEOUT_MS = 45_000;
 const FIRST_RETRY_DELAY_MS = 30_000;
 const RETRY_DELAY_MAX_MS = 3_600_000;
-const GIVE_UP_MS = 24 * 3_600_000;
+const RETRY_PERIOD_MS = 24 * 3_600_000;
 const MAIL_KEPT_MS = 31 * 24 * 3_600_000;
 const HOUR_MS = 3_600_000;
-const FORGET_EVERY_MS = 3_600_000;
+const FORGET_INTERVAL_MS = 3_600_000;
 const PER_RECIPIENT_PER_HOUR_MAX = 20;
 const SUBJECT_CHARACTERS_MAX = 200;
 const TEXT_CHARACTERS_MAX = 20_000;
@@ -55,8 +55,8 @@ export class Mail {
 
   constructor(parts: MailParts) {
     this.#parts = parts;
-    const forget: Task = { name: 'forget_mails', everyMs: FORGET_EVERY_MS, run: () => this.#forget() };
-    this.tasks = [...(parts.sender ? [this.#sendTask(parts.sender)] : []), forget];
+    const forgetTask: Task = { name: 'forget_mails', everyMs: FORGET_INTERVAL_MS, run: () => this.#forget() };
+    this.tasks = [...(parts.sender ? [this.#sendTask(parts.sender)] : []), forgetTask];
   }
 
   /**
@@ -98,11 +98,11 @@ export class Mail {
     const run = async (): Promise<Record<string, number>> => {
       const { store, clock } = this.#parts;
       let sent = 0;
-      const dueMails = await store.mails.due(clock.now(), BATCH);
+      const dueMails = await store.mails.due(clock.now(), BATCH_SIZE);
       for (const mail of dueMails) sent += (await this.#send(mail, sender)) ? 1 : 0;
       return { sent, failed: dueMails.length - sent };
     };
-    return { name: 'send_mails', everyMs: SEND_EVERY_MS, restMs: REST_MS, run };
+    return { name: 'send_mails', everyMs: SEND_INTERVAL_MS, restMs: REST_INTERVAL_MS, run };
   }
 
   async #send(mail: MailRow, sender: MailSender): Promise<boolean> {
@@ -110,12 +110,12 @@ export class Mail {
     const now = clock.now();
     if (!(await store.mails.take(mail.id, now, addMs(now, RESERVATION_MS)))) return false;
     try {
-      const outgoing = { id: mail.id, to: mail.recipient, subject: mail.subject, text: mail.body };
-      await withTimeout(SEND_MS, 'the mail server', () => sender.send(outgoing));
+      const outgoingMail = { id: mail.id, to: mail.recipient, subject: mail.subject, text: mail.body };
+      await withTimeout(SEND_TIMEOUT_MS, 'the mail server', () => sender.send(outgoingMail));
     } catch (error) {
       const failure = boundedText(reason(error), FAILURE_CHARACTERS_MAX);
       log.warn('mail.failed', { mail: mail.id, attempts: mail.attempts + 1, error: failure });
-      await store.mails.recordFailure(mail.id, failure, nextAttempt(mail, clock.now()));
+      await store.mails.recordFailure(mail.id, failure, nextAttemptAt(mail, clock.now()));
       return false;
     }
     await store.mails.markSent(mail.id, clock.now());
@@ -128,8 +128,8 @@ export class Mail {
   }
 }
 
-function nextAttempt({ createdAt, attempts }: MailRow, now: Date): Date | undefined {
-  if (now.getTime() - createdAt.getTime() > GIVE_UP_MS) return undefined;
+function nextAttemptAt({ createdAt, attempts }: MailRow, now: Date): Date | undefined {
+  if (now.getTime() - createdAt.getTime() > RETRY_PERIOD_MS) return undefined;
   return addMs(now, Math.min(RETRY_DELAY_MAX_MS, FIRST_RETRY_DELAY_MS * 2 ** attempts));
 }
 

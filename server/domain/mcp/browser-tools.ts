@@ -20,11 +20,11 @@ import type { HandOvers } from './hand-overs.ts';
 import { type PersonAnswer, refusedResult, type ToolResult } from './tool-result.ts';
 
 /** The metadata field that names the agent key that opened a session with a tool. */
-const OPENED_BY = 'mcpKey';
+const OPENED_BY_METADATA = 'mcpKey';
 const SESSIONS_LISTED_MAX = 100;
 /** How long to wait for the end of the session after the connection to its browser was lost. */
-const END_WAIT_MS = 3_000;
-const END_POLL_MS = 100;
+const END_WAIT_MAX_MS = 3_000;
+const END_POLL_INTERVAL_MS = 100;
 const FILE_BYTES_MAX = 50 * 1024 ** 2;
 
 export interface BrowserToolsParts {
@@ -77,8 +77,8 @@ export class BrowserTools {
     const { handOvers } = this.#parts;
     return this.#catchRefusals(async () => {
       if (answer === 'accept') return handOvers.wait(caller, { id }, PERSON_WAIT_SECONDS_MAX, signal);
-      const cancelled = await handOvers.cancel(caller, { id });
-      return { ...cancelled, text: `The person did not open the page. ${cancelled.text}`, isError: true };
+      const cancelResult = await handOvers.cancel(caller, { id });
+      return { ...cancelResult, text: `The person did not open the page. ${cancelResult.text}`, isError: true };
     });
   }
 
@@ -124,7 +124,7 @@ export class BrowserTools {
   }
 
   async #open(caller: AgentCaller, input: BrowserToolInput<'browser_open'>, options: ToolOptions): Promise<ToolResult> {
-    const request = this.#parts.requestOf(input, { ...input.metadata, [OPENED_BY]: caller.keyId });
+    const request = this.#parts.requestOf(input, { ...input.metadata, [OPENED_BY_METADATA]: caller.keyId });
     const { session, warnings } = await this.#parts.sessions.create(caller, request, options);
     const id = session.id as SessionId;
     const command: Command =
@@ -172,8 +172,8 @@ export class BrowserTools {
     const { driver, addressOf, holdSession } = this.#parts;
     const sessionHold = holdSession(id);
     try {
-      const result = await driver.run({ session: id, address: addressOf(caller, id, 'guest') }, command);
-      return { text: describe(result), ...(result.image ? { image: result.image } : {}) };
+      const commandResult = await driver.run({ session: id, address: addressOf(caller, id, 'guest') }, command);
+      return { text: describe(commandResult), ...(commandResult.image ? { image: commandResult.image } : {}) };
     } catch (error) {
       if (this.#parts.isDriveFailed(error) && error.why === 'connection') await this.#throwIfEnded(caller, id);
       throw error;
@@ -219,7 +219,7 @@ export class BrowserTools {
    */
   async #throwIfEnded(caller: AgentCaller, id: string): Promise<void> {
     const assertStillRunning = async (): Promise<undefined> => void (await this.#assertRunning(caller, id));
-    await pollUntil(END_WAIT_MS, `session ${id} to end`, assertStillRunning, END_POLL_MS).catch(error => {
+    await pollUntil(END_WAIT_MAX_MS, `session ${id} to end`, assertStillRunning, END_POLL_INTERVAL_MS).catch(error => {
       if (!(error instanceof WaitExpired)) throw error;
     });
   }
@@ -258,7 +258,7 @@ function assertScope({ scopes }: AgentCaller, name: BrowserToolName): void {
   if ('scope' in tool && !scopes.has(tool.scope)) throw scopeMissing([tool.scope]);
 }
 
-const openedByQuery = ({ keyId }: AgentCaller): string => `user_metadata['${OPENED_BY}']:'${keyId}'`;
+const openedByQuery = ({ keyId }: AgentCaller): string => `user_metadata['${OPENED_BY_METADATA}']:'${keyId}'`;
 
 const liveAddress = ({ debuggerUrl }: DebugUrls) => ({ liveViewUrl: debuggerUrl });
 
@@ -274,7 +274,7 @@ const listText = (sessions: readonly SessionView[]): string =>
 
 /** Describes a result as Markdown, with the most important part first. */
 function describe({ text, page, tabs, blockedBy }: CommandResult): string {
-  const parts = [
+  const textParts = [
     text,
     blockedBy,
     page && `Page: ${page.url}\nTitle: ${page.title}`,
@@ -282,7 +282,7 @@ function describe({ text, page, tabs, blockedBy }: CommandResult): string {
     page?.snapshot === undefined ? undefined : `Snapshot:\n\`\`\`yaml\n${page.snapshot}\n\`\`\``,
     page?.isCut ? 'The snapshot does not show the whole page. Use browser_evaluate to read the rest.' : undefined,
   ];
-  return parts.filter(part => part !== undefined && part !== '').join('\n\n');
+  return textParts.filter(part => part !== undefined && part !== '').join('\n\n');
 }
 
 const tabLine = ({ index, title, url, isCurrent }: Tab): string =>

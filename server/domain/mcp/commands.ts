@@ -10,9 +10,12 @@ export type PageTool = Exclude<BrowserToolName, SessionTool>;
 /** Reads the files of a call, including files that were uploaded earlier. */
 export type ReadFiles = (files: BrowserToolInput<'browser_file_upload'>['files']) => Promise<readonly FileContent[]>;
 
-type CommandOf<Name extends PageTool> = (input: BrowserToolInput<Name>, files: ReadFiles) => Command | Promise<Command>;
+type CommandBuilder<Name extends PageTool> = (
+  input: BrowserToolInput<Name>,
+  files: ReadFiles,
+) => Command | Promise<Command>;
 
-const COMMANDS: { readonly [Name in PageTool]: CommandOf<Name> } = {
+const COMMAND_BUILDERS: { readonly [Name in PageTool]: CommandBuilder<Name> } = {
   browser_navigate: ({ url }) => ({ do: 'navigate', url: absoluteUrl(url) }),
   browser_navigate_back: () => ({ do: 'back' }),
   browser_navigate_forward: () => ({ do: 'forward' }),
@@ -64,7 +67,7 @@ const COMMANDS: { readonly [Name in PageTool]: CommandOf<Name> } = {
 
 /** Returns the driver command for a tool call. The input has been validated for this tool. */
 export const commandOf = async (name: PageTool, input: unknown, files: ReadFiles): Promise<Command> =>
-  COMMANDS[name](input as never, files);
+  COMMAND_BUILDERS[name](input as never, files);
 
 /** Adds the scheme to a URL. Models often leave it out. */
 const absoluteUrl = (url: string): string =>

@@ -9,7 +9,7 @@ import { fault, notFound } from '../faults.ts';
 import type { HandoffFollower } from '../handoffs/handoff-follower.ts';
 import type { Handoffs } from '../handoffs/handoffs.ts';
 import type { HandoffRequests } from '../handoffs/requests.ts';
-import { handoffPage, isOpen } from '../handoffs/view.ts';
+import { handoffPageUrl, isOpen } from '../handoffs/view.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { ToolResult } from './tool-result.ts';
 
@@ -86,7 +86,7 @@ export class HandOvers {
     if (oldest !== undefined && this.#unreportedHandoffs.size >= UNREPORTED_HANDOFFS_MAX)
       this.#unreportedHandoffs.delete(oldest);
     this.#unreportedHandoffs.set(sessionId, id as HandoffId);
-    const url = claimUrl ?? handoffPage(publicUrl, { id, applicationId });
+    const url = claimUrl ?? handoffPageUrl(publicUrl, { id, applicationId });
     const linkRecipient = claimUrl === undefined ? 'a member of the application' : 'one person';
     const text = [
       `Hand-off ${id} of session ${sessionId} waits for a person until ${expiresAt}. Give this link to ${linkRecipient}:\n${url}`,
@@ -108,7 +108,7 @@ export class HandOvers {
     const waitMs = 1000 * Math.min(seconds, PERSON_WAIT_SECONDS_MAX);
     const latestRow = await this.#parts.changeFollower.waitForEnd(row, signal, waitMs);
     if (!isOpen(latestRow)) this.#markReported(latestRow);
-    return describe(latestRow);
+    return describeHandoff(latestRow);
   }
 
   async cancel(
@@ -157,7 +157,7 @@ export class HandOvers {
  */
 const SEARCHED_HANDOFFS_MAX = 20;
 
-function describe(row: HandoffRow): ToolResult {
+function describeHandoff(row: HandoffRow): ToolResult {
   const { id, sessionId, status, note, evidence, url, expiresAt, claimedAt } = row;
   if (isOpen(row)) {
     const statusText =

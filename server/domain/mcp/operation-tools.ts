@@ -12,17 +12,17 @@ import type { JsonObject } from '../../kit/json.ts';
 import type { AgentActions } from '../actions/agent-actions.ts';
 import { scopeMissing } from '../faults.ts';
 import type { Handoffs } from '../handoffs/handoffs.ts';
-import { handoffPage } from '../handoffs/view.ts';
+import { handoffPageUrl } from '../handoffs/view.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { Invocations } from '../invocations/invocations.ts';
 import { type PendingWork, type PersonAnswer, refusedResult, type ToolImage, type ToolResult } from './tool-result.ts';
 
 /** How long to wait for a call. Longer than most calls take. */
-const CALL_WAIT_SECONDS = 55;
+const CALL_WAIT_MAX_SECONDS = 55;
 /** A hand-off that a step requests is noticed within this time. */
-const POLL_SECONDS = 2;
+const POLL_INTERVAL_SECONDS = 2;
 /** How long to wait for the end of a call whose hand-off was cancelled. */
-const END_WAIT_SECONDS = 5;
+const END_WAIT_MAX_SECONDS = 5;
 const IMAGE_BYTES_MAX = 8 * 1024 ** 2;
 /**
  * The maximum number of remembered calls that wait for a person. Above it, the oldest call is removed. If the removed
@@ -79,7 +79,7 @@ export class OperationTools {
         caller.applicationId,
         operation.id,
         { input },
-        { ...options, waitSeconds: mayAskPerson ? POLL_SECONDS : CALL_WAIT_SECONDS },
+        { ...options, waitSeconds: mayAskPerson ? POLL_INTERVAL_SECONDS : CALL_WAIT_MAX_SECONDS },
       );
       const outcome = mayAskPerson ? await this.#waitForOutcome(caller, invocation, signal) : invocation;
       return this.#noteWaiting(digest, invocation.id, await this.#resultOf(caller, outcome));
@@ -112,7 +112,7 @@ export class OperationTools {
         await this.#parts.handoffs.cancel(canceller, caller.applicationId, openHandoff.id);
       }
       this.#forgetWaiting(id);
-      return this.#resultOf(caller, await this.#read(caller, id, END_WAIT_SECONDS, signal));
+      return this.#resultOf(caller, await this.#read(caller, id, END_WAIT_MAX_SECONDS, signal));
     });
   }
 
@@ -177,7 +177,7 @@ export class OperationTools {
     if (action.status === 'awaiting_approval') return { text: approvalResult(action).text };
     if (!caller.scopes.has('actions:execute')) throw scopeMissing(['actions:execute']);
     const { digest } = action;
-    const options = { waitSeconds: CALL_WAIT_SECONDS, signal };
+    const options = { waitSeconds: CALL_WAIT_MAX_SECONDS, signal };
     const { invocation } = await actions.execute(caller, caller.applicationId, jobId, { digest }, options);
     return this.#resultOf(caller, invocation);
   }
@@ -217,12 +217,12 @@ export class OperationTools {
     let currentInvocation = startedInvocation;
     for (
       let waitedSeconds = 0;
-      waitedSeconds < CALL_WAIT_SECONDS && !currentInvocation.endedAt && !signal.aborted;
-      waitedSeconds += POLL_SECONDS
+      waitedSeconds < CALL_WAIT_MAX_SECONDS && !currentInvocation.endedAt && !signal.aborted;
+      waitedSeconds += POLL_INTERVAL_SECONDS
     ) {
       if (currentInvocation.sessionId !== undefined && (await this.#handoffOf(currentInvocation.sessionId, caller)))
         return currentInvocation;
-      currentInvocation = await this.#read(caller, currentInvocation.id, POLL_SECONDS, signal);
+      currentInvocation = await this.#read(caller, currentInvocation.id, POLL_INTERVAL_SECONDS, signal);
     }
     return currentInvocation;
   }
@@ -242,7 +242,7 @@ export class OperationTools {
       return { text, ...(image ? { image } : {}), ...(status === 'succeeded' ? {} : { isError: true }) };
     }
     const openHandoff = sessionId === undefined ? undefined : await this.#handoffOf(sessionId, caller);
-    const url = openHandoff && handoffPage(this.#parts.publicUrl, openHandoff);
+    const url = openHandoff && handoffPageUrl(this.#parts.publicUrl, openHandoff);
     const factsText = JSON.stringify({ ...facts, ...(url === undefined ? {} : { handoffUrl: url }) }, null, 2);
     const nextStepText = `Call berth_result with this invocationId.`;
     if (url === undefined) return { text: `${factsText}\n\nThe invocation has not ended. ${nextStepText}` };

@@ -23,7 +23,7 @@ import { fault, limitReached, notFound, REVOKE_ADVICE, roleMissing } from '../fa
 import type { Applications } from '../identity/applications.ts';
 import type { AccountCaller, HumanCaller } from '../identity/caller.ts';
 import { mint, recognizeSecret } from '../identity/credentials.ts';
-import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
+import { type Cursors, type ListName, listPageOf } from '../identity/cursors.ts';
 import { assertSteppedUp } from '../identity/step-up.ts';
 import type { SharedTallies, SharedTally } from '../limits/shared-tally.ts';
 import type { Mail } from '../mail/mail.ts';
@@ -105,10 +105,10 @@ export class Invitations {
     const { store, clock, cursors, applications } = this.#parts;
     const { id } = await applications.require(caller, appId, 'members');
     const name: ListName = { list: 'invitations', owner: id };
-    const before = cursor === undefined ? {} : { before: cursors.read<InvitationId>(name, cursor) };
-    const since = addMs(clock.now(), -LISTED_AFTER_END_MS);
-    const rows = await store.invitations.list(id, since, { limit: limit + 1, ...before });
-    return pageOf(
+    const beforeOption = cursor === undefined ? {} : { before: cursors.read<InvitationId>(name, cursor) };
+    const endedSince = addMs(clock.now(), -LISTED_AFTER_END_MS);
+    const rows = await store.invitations.list(id, endedSince, { limit: limit + 1, ...beforeOption });
+    return listPageOf(
       rows,
       limit,
       row => this.#view(row),

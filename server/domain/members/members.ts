@@ -12,7 +12,7 @@ import { byCaller } from '../audit/by-caller.ts';
 import { notFound } from '../faults.ts';
 import type { Applications } from '../identity/applications.ts';
 import type { AccountCaller, HumanCaller } from '../identity/caller.ts';
-import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
+import { type Cursors, type ListName, listPageOf } from '../identity/cursors.ts';
 import { assertSteppedUp } from '../identity/step-up.ts';
 import { assertMayChange, assignableRoles } from './membership-rules.ts';
 
@@ -41,9 +41,9 @@ export class Members {
     const { store, cursors, applications } = this.#parts;
     const { id, role } = await applications.require(caller, appId, 'read');
     const name: ListName = { list: 'members', owner: id };
-    const before = cursor === undefined ? {} : { before: positionIn(cursors.read<string>(name, cursor)) };
-    const rows = await store.members.list(id, { limit: limit + 1, ...before });
-    return pageOf(
+    const beforeOption = cursor === undefined ? {} : { before: positionIn(cursors.read<string>(name, cursor)) };
+    const rows = await store.members.list(id, { limit: limit + 1, ...beforeOption });
+    return listPageOf(
       rows.map(row => ({ ...row, id: positionOf(row) })),
       limit,
       row => view(row, role),
@@ -73,7 +73,7 @@ export class Members {
   #apply(caller: HumanCaller, application: ApplicationId, account: AccountId, role: Role | undefined): Promise<void> {
     return this.#parts.store.atomically(async trx => {
       const { member, revoked } = await this.#applyChange(trx, caller, application, account, role);
-      for (const invitation of revoked) await this.#recordRevoked(trx, caller, application, invitation);
+      for (const invitationId of revoked) await this.#recordRevoked(trx, caller, application, invitationId);
       const isOwn = account === caller.accountId;
       if (role === undefined)
         await this.#record(trx, isOwn ? 'member.left' : 'member.removed', caller, application, account, {
@@ -96,13 +96,13 @@ export class Members {
   ): Promise<{ readonly member: Role; readonly revoked: readonly InvitationId[] }> {
     const now = this.#parts.clock.now();
     const stateHolder: { state?: MembershipState } = {};
-    const fields = role === undefined ? {} : { role };
+    const roleField = role === undefined ? {} : { role };
     const isOwn = account === caller.accountId;
     const revokedIds = await trx.members.change(application, {
-      ...{ by: caller.accountId, account, ...fields, mayInviteTo: assignableRoles(role), now },
+      ...{ by: caller.accountId, account, ...roleField, mayInviteTo: assignableRoles(role), now },
       decide: state => {
         stateHolder.state = state;
-        assertMayChange(state, { account, ...fields, isOwn, assertSteppedUp: () => assertSteppedUp(caller, now) });
+        assertMayChange(state, { account, ...roleField, isOwn, assertSteppedUp: () => assertSteppedUp(caller, now) });
       },
     });
     const { memberRole } = stateHolder.state ?? {};

@@ -5,7 +5,7 @@ import { isFault } from '../../kit/fault.ts';
 import { assertMayChange, assignableRoles } from './membership-rules.ts';
 
 /** `stepped up` means that the change is allowed only with a step-up. */
-function outcome(
+function outcomeOf(
   requesterRole: Role,
   memberRole: Role,
   role: Role | undefined,
@@ -31,32 +31,32 @@ function outcome(
 test('viewers and developers cannot change members', () => {
   for (const by of ['viewer', 'developer'] as const)
     for (const member of ROLES)
-      for (const role of [...ROLES, undefined]) assert.equal(outcome(by, member, role), 'permission_denied');
+      for (const role of [...ROLES, undefined]) assert.equal(outcomeOf(by, member, role), 'permission_denied');
 });
 
 test('admins may make all changes that do not involve the role owner, and owners may make all changes, with a step-up if they involve that role', () => {
   for (const member of ROLES)
     for (const role of [...ROLES, undefined]) {
       const isAboutOwner = member === 'owner' || role === 'owner';
-      assert.equal(outcome('admin', member, role), isAboutOwner ? 'permission_denied' : 'allowed');
-      assert.equal(outcome('owner', member, role), isAboutOwner ? 'stepped up' : 'allowed');
+      assert.equal(outcomeOf('admin', member, role), isAboutOwner ? 'permission_denied' : 'allowed');
+      assert.equal(outcomeOf('owner', member, role), isAboutOwner ? 'stepped up' : 'allowed');
     }
 });
 
 test('lets every member leave, except the last owner', () => {
-  for (const role of ROLES) assert.equal(outcome(role, role, undefined, { isOwn: true }), 'allowed');
-  assert.equal(outcome('owner', 'owner', undefined, { isOwn: true, owners: 1 }), 'last_owner');
-  assert.equal(outcome('owner', 'owner', 'admin', { isOwn: true, owners: 1 }), 'last_owner');
+  for (const role of ROLES) assert.equal(outcomeOf(role, role, undefined, { isOwn: true }), 'allowed');
+  assert.equal(outcomeOf('owner', 'owner', undefined, { isOwn: true, owners: 1 }), 'last_owner');
+  assert.equal(outcomeOf('owner', 'owner', 'admin', { isOwn: true, owners: 1 }), 'last_owner');
 });
 
 test('refuses a change with not_found if the caller or the member has been removed in the meantime', () => {
-  const asked = { account: 'a', isOwn: false, assertSteppedUp: () => {} };
+  const requestedChange = { account: 'a', isOwn: false, assertSteppedUp: () => {} };
   const states: ReadonlyArray<Parameters<typeof assertMayChange>[0]> = [
     { owners: 1 },
     { requesterRole: 'owner', owners: 1 },
     { memberRole: 'viewer', owners: 1 },
   ];
-  for (const state of states) assert.throws(() => assertMayChange(state, asked), { code: 'not_found' });
+  for (const state of states) assert.throws(() => assertMayChange(state, requestedChange), { code: 'not_found' });
 });
 
 test('only admins and owners can invite, and only to their own role or a lower role', () => {

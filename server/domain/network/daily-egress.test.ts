@@ -41,7 +41,7 @@ class Scene {
     });
   }
 
-  async session(name: string, applicationId: ApplicationId) {
+  async attendSession(name: string, applicationId: ApplicationId) {
     const id = name as SessionId;
     const one = { id, bytes: 0, policies: [] as EgressPolicy[] };
     const egress: SessionEgress = Object.assign(Object.create(null), {
@@ -56,9 +56,9 @@ class Scene {
 test('adds the new bytes of each session to the daily total of its application', async () => {
   const scene = new Scene();
   const [one, two, other] = [
-    await scene.session('1', SHOP),
-    await scene.session('2', SHOP),
-    await scene.session('3', BANK),
+    await scene.attendSession('1', SHOP),
+    await scene.attendSession('2', SHOP),
+    await scene.attendSession('3', BANK),
   ];
   assert.deepEqual(await scene.egress.count(), { ended: 0 });
   assert.equal(scene.storedBytes.size, 0);
@@ -79,7 +79,7 @@ test('adds the new bytes of each session to the daily total of its application',
 
 test('counts the final bytes of a closed session exactly once, even after a failed write', async () => {
   const scene = new Scene();
-  const one = await scene.session('1', SHOP);
+  const one = await scene.attendSession('1', SHOP);
   one.bytes = 100;
   scene.isDown = true;
   await assert.rejects(scene.egress.count(), /down/);
@@ -96,9 +96,9 @@ test('counts the final bytes of a closed session exactly once, even after a fail
 test('ends all sessions of an application that has reached its daily limit, and no sessions of other applications', async () => {
   const scene = new Scene();
   const [one, two, other] = [
-    await scene.session('1', SHOP),
-    await scene.session('2', SHOP),
-    await scene.session('3', BANK),
+    await scene.attendSession('1', SHOP),
+    await scene.attendSession('2', SHOP),
+    await scene.attendSession('3', BANK),
   ];
   scene.limits.set(SHOP, 1_000);
   [one.bytes, other.bytes] = [999, 5_000];

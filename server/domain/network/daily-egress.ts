@@ -12,7 +12,7 @@ import type { LiveSession } from '../sessions/live.ts';
 import type { Watcher } from '../sessions/watchers.ts';
 
 /** The counting interval. A process that is killed loses the bytes since the last count. */
-export const EGRESS_COUNT_MS = 5_000;
+export const EGRESS_COUNT_INTERVAL_MS = 5_000;
 
 export interface DailyEgressParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly rows: Pick<EgressDays, 'add'>;

@@ -27,7 +27,7 @@ class Scene {
     log: silentLog,
   });
 
-  refused(hostname: string, times = 1): void {
+  countRefusals(hostname: string, times = 1): void {
     for (let time = 0; time < times; time++) this.ledger.count('network.refused', { hostname, rule: 'network_policy' });
   }
 
@@ -38,12 +38,12 @@ class Scene {
 
 test('reports identical refusals at most once a second, with the new count and the total', async () => {
   const scene = new Scene();
-  scene.refused('a.test', 3);
+  scene.countRefusals('a.test', 3);
   assert.deepEqual(scene.reportedEvents, []);
   await scene.clock.advance(SECOND_MS);
   assert.deepEqual(scene.details, [['a.test', 3, 3]]);
-  scene.refused('a.test', 2);
-  scene.refused('b.test');
+  scene.countRefusals('a.test', 2);
+  scene.countRefusals('b.test');
   await scene.clock.advance(SECOND_MS);
   assert.deepEqual(scene.details.slice(1), [
     ['a.test', 2, 5],
@@ -57,7 +57,7 @@ test('masks typed text that a page has encoded in a host name', async () => {
   const scene = new Scene();
   scene.secrets.add('plain & secret');
   const hex = Buffer.from('plain & secret').toString('hex');
-  scene.refused(`${hex}.a.test`);
+  scene.countRefusals(`${hex}.a.test`);
   scene.ledger.count('navigation.refused', { hostname: `x-${hex}.a.test`, rule: 'allowed_domains' });
   await scene.clock.advance(SECOND_MS);
   assert.deepEqual(scene.details, [
@@ -84,21 +84,21 @@ test('counts refusals with different details separately, with the time of the la
 
 test('reports the remaining refusals immediately when the ledger is closed', async () => {
   const scene = new Scene();
-  scene.refused('a.test');
+  scene.countRefusals('a.test');
   await scene.ledger.close();
   assert.deepEqual(scene.details, [['a.test', 1, 1]]);
-  scene.refused('late.test');
+  scene.countRefusals('late.test');
   await scene.clock.advance(10 * SECOND_MS);
   assert.equal(scene.reportedEvents.length, 1, 'nothing is reported after close');
 });
 
 test('limits the events for a page that contacts thousands of host names, and reports the remaining refusals when the ledger is closed', async () => {
   const scene = new Scene();
-  for (let host = 0; host < 5_000; host++) scene.refused(`h${host}.test`);
+  for (let host = 0; host < 5_000; host++) scene.countRefusals(`h${host}.test`);
   await scene.clock.advance(SECOND_MS);
   const earlyCount = scene.reportedEvents.length;
   assert.ok(earlyCount >= 100 && earlyCount <= 500, `${earlyCount} events`);
-  for (let host = 0; host < 5_000; host++) scene.refused(`h${host}.test`);
+  for (let host = 0; host < 5_000; host++) scene.countRefusals(`h${host}.test`);
   await scene.clock.advance(60 * SECOND_MS, SECOND_MS);
   assert.equal(scene.reportedEvents.length, earlyCount, 'silent until the end');
   await scene.ledger.close();
@@ -113,10 +113,10 @@ test('limits the events for a page that contacts thousands of host names, and re
 test('loses only one event if the store is unavailable, and includes the lost count in the next total', async () => {
   const scene = new Scene();
   scene.isDown = true;
-  scene.refused('a.test');
+  scene.countRefusals('a.test');
   await scene.clock.advance(SECOND_MS);
   scene.isDown = false;
-  scene.refused('a.test');
+  scene.countRefusals('a.test');
   await scene.clock.advance(SECOND_MS);
   assert.deepEqual(scene.details, [['a.test', 1, 2]]);
 });

@@ -8,7 +8,7 @@ import type { SessionId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { SecretTexts } from '../../kit/secret-texts.ts';
 
-const REPORT_MS = 1_000;
+const REPORT_INTERVAL_MS = 1_000;
 /** Maximum number of distinct refusals that are counted separately. Further refusals are counted as `(others)`. */
 const ENTRIES_MAX = 500;
 /** Maximum number of events of one ledger. Beyond it, nothing is reported until the ledger is closed. */
@@ -47,7 +47,7 @@ export class Ledger {
   readonly #bounds: LedgerBounds;
   readonly #entries = new Map<string, Entry>();
   readonly #closeController = new AbortController();
-  #reportedEvents = 0;
+  #reportedEventCount = 0;
   #pendingReport: Promise<void> | undefined;
 
   constructor(parts: LedgerParts, bounds = DEFAULT_BOUNDS) {
@@ -61,7 +61,7 @@ export class Ledger {
     entry.at = this.#parts.clock.now();
     entry.total += 1;
     entry.unreported += 1;
-    if (!this.#closeController.signal.aborted && this.#reportedEvents < this.#bounds.eventsMax)
+    if (!this.#closeController.signal.aborted && this.#reportedEventCount < this.#bounds.eventsMax)
       this.#pendingReport ??= this.#reportSoon();
   }
 
@@ -84,13 +84,13 @@ export class Ledger {
   }
 
   async #reportSoon(): Promise<void> {
-    await this.#parts.clock.sleep(REPORT_MS, this.#closeController.signal).catch(() => {});
+    await this.#parts.clock.sleep(REPORT_INTERVAL_MS, this.#closeController.signal).catch(() => {});
     await this.#report();
     this.#pendingReport = undefined;
     // Report the refusals that were counted during the write.
     if (
       !this.#closeController.signal.aborted &&
-      this.#reportedEvents < this.#bounds.eventsMax &&
+      this.#reportedEventCount < this.#bounds.eventsMax &&
       this.#unreportedEntries.length > 0
     )
       this.#pendingReport = this.#reportSoon();
@@ -102,10 +102,10 @@ export class Ledger {
 
   async #report(): Promise<void> {
     for (const entry of this.#unreportedEntries) {
-      if (this.#reportedEvents >= this.#bounds.eventsMax && !this.#closeController.signal.aborted) return;
+      if (this.#reportedEventCount >= this.#bounds.eventsMax && !this.#closeController.signal.aborted) return;
       const count = entry.unreported;
       entry.unreported = 0;
-      this.#reportedEvents += 1;
+      this.#reportedEventCount += 1;
       await this.#append(entry, count);
     }
   }

@@ -5,9 +5,9 @@ import type { Clock } from '../../kit/clock.ts';
 import type { SessionEgress } from '../sessions/browser-host.ts';
 
 /** The budget can be exceeded by the bytes that are transferred within this interval. */
-const BUDGET_CHECK_MS = 100;
+const BUDGET_CHECK_INTERVAL_MS = 100;
 /** A process that is killed loses at most the bytes of this interval. */
-const SAVE_MS = 5_000;
+const SAVE_INTERVAL_MS = 5_000;
 
 export interface Traffic {
   /** Bytes through upstream proxies. */
@@ -43,13 +43,13 @@ export class Meter {
   async run(): Promise<void> {
     const { budget, clock, save, onUsedUp: reportUsedUp } = this.#parts;
     const { signal } = this.#closeController;
-    let savedMs = clock.monotonicMs();
+    let savedAtMs = clock.monotonicMs();
     for (;;) {
-      await clock.sleep(budget === undefined ? SAVE_MS : BUDGET_CHECK_MS, signal).catch(() => {});
+      await clock.sleep(budget === undefined ? SAVE_INTERVAL_MS : BUDGET_CHECK_INTERVAL_MS, signal).catch(() => {});
       if (signal.aborted) return;
       if (budget !== undefined && this.traffic.egressBytes >= budget) return reportUsedUp();
-      if (clock.monotonicMs() - savedMs < SAVE_MS) continue;
-      savedMs = clock.monotonicMs();
+      if (clock.monotonicMs() - savedAtMs < SAVE_INTERVAL_MS) continue;
+      savedAtMs = clock.monotonicMs();
       await save(this.traffic).catch(() => {});
     }
   }

@@ -212,10 +212,10 @@ export class Network implements Watcher {
 
   async #assertProxiesReachable(routes: readonly Route[], signal: AbortSignal): Promise<void> {
     const externalProxies = routes.flatMap(({ by }) => (by === 'direct' || by.trusted ? [] : [by]));
-    const troubles = await Promise.all(
+    const probeResults = await Promise.all(
       externalProxies.map(async by => ({ by, trouble: await this.#parts.engine.probe(by, signal) })),
     );
-    for (const { by, trouble } of troubles)
+    for (const { by, trouble } of probeResults)
       if (trouble)
         throw fault('proxy_unreachable', `The proxy in ${by.name} cannot be used. ${trouble.words}`, {
           advice: 'Check the address, user name and password of the proxy. No browser was started.',
@@ -225,9 +225,9 @@ export class Network implements Watcher {
 
   #guard(liveSession: LiveSession, { domains, documents }: StoredNetwork, ledger: Ledger): Promise<void> {
     const { hostMatcher } = this.#parts.engine;
-    const anyHost = (): boolean => true;
-    const matchesDomains = domains ? hostMatcher({ allow: domains, deny: [], default: 'deny' }) : anyHost;
-    const matchesDocuments = documents ? hostMatcher(documents) : anyHost;
+    const matchesAnyHost = (): boolean => true;
+    const matchesDomains = domains ? hostMatcher({ allow: domains, deny: [], default: 'deny' }) : matchesAnyHost;
+    const matchesDocuments = documents ? hostMatcher(documents) : matchesAnyHost;
     return liveSession.browser.guardNavigations({
       allows: (hostname, frame) => matchesDocuments(hostname) && (frame === 'inner' || matchesDomains(hostname)),
       onRefused: (hostname, { url = hostname, targetId }) => {

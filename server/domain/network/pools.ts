@@ -49,9 +49,9 @@ export function poolFor(pools: readonly ProxyPool[], place: Place | undefined): 
 
 /** Compares names, ignoring case and separators, because official clients write NEW_YORK for New York. */
 const isSamePlaceName = (poolName: string | undefined, requestedName: string): boolean =>
-  poolName !== undefined && normalizedName(poolName) === normalizedName(requestedName);
+  poolName !== undefined && normalizeName(poolName) === normalizeName(requestedName);
 
-const normalizedName = (text: string): string => text.toLowerCase().replaceAll(/[_\s-]+/g, ' ');
+const normalizeName = (text: string): string => text.toLowerCase().replaceAll(/[_\s-]+/g, ' ');
 
 /** Chooses a proxy of the pool by the session id only, so that all rules of a session use the same proxy. */
 export function proxyFor(pool: ProxyPool, session: SessionId): StoredProxy {

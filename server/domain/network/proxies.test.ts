@@ -27,10 +27,10 @@ test('converts proxy rules into routes with the same order and patterns', () => 
     { type: 'external', server: 'http://p.test', username: 'u', password: 'w', domainPattern: 'b' },
     { type: 'browserbase', geolocation: { country: 'JP' } },
   ]);
-  const external = { name: 'proxies.1', scheme: 'http', hostname: 'p.test', port: 80, trusted: false };
+  const externalProxy = { name: 'proxies.1', scheme: 'http', hostname: 'p.test', port: 80, trusted: false };
   assert.deepEqual(routes, [
     { pattern: 'a', by: 'direct' },
-    { pattern: 'b', by: { ...external, username: 'u', password: 'w' } },
+    { pattern: 'b', by: { ...externalProxy, username: 'u', password: 'w' } },
     { by: tokyo },
   ]);
   assert.equal(timeZone, undefined, 'not everything goes through the pool');

@@ -61,8 +61,8 @@ function assertValidPatterns(rules: readonly Rule[], { patternErrors }: ProxyPar
 function requirePool(rule: Extract<Rule, { type: 'browserbase' }>, index: number, { pools }: ProxyParts): ProxyPool {
   const pool = poolFor(pools, rule.geolocation);
   if (pool) return pool;
-  const place = rule.geolocation ? ` for ${placeText(rule.geolocation)}` : '';
-  throw fault('feature_unavailable', `The operator of this installation has not configured proxies${place}.`, {
+  const placeSuffix = rule.geolocation ? ` for ${placeText(rule.geolocation)}` : '';
+  throw fault('feature_unavailable', `The operator of this installation has not configured proxies${placeSuffix}.`, {
     advice: 'Use your own proxy (type external), or omit proxies. The session was not created.',
     details: { field: `proxies.${index}` },
   });

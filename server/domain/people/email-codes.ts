@@ -1,7 +1,7 @@
 // Six-digit codes sent by e-mail, to sign in and to verify an address. Each ticket has one code, allows five attempts
 // and expires after ten minutes.
 import { createHash, randomInt, timingSafeEqual } from 'node:crypto';
-import { CODE_MINUTES } from '../../../contract/sign-in.ts';
+import { CODE_LIFETIME_MINUTES } from '../../../contract/sign-in.ts';
 import type { TicketRow } from '../../engines/store/rows/sign-in-tickets.ts';
 import type { Store } from '../../engines/store/store.ts';
 import { addMs, type Clock } from '../../kit/clock.ts';
@@ -44,7 +44,7 @@ export class EmailCodes {
     await store.signInTickets.insert({
       ...{ id, kind: 'email_code', email, hash: hashOf(id, code) },
       ...(accountId ? { accountId } : {}),
-      ...{ createdAt: now, expiresAt: addMs(now, CODE_MINUTES * MINUTE_MS) },
+      ...{ createdAt: now, expiresAt: addMs(now, CODE_LIFETIME_MINUTES * MINUTE_MS) },
     });
     if (accountId) await mail.queue({ to: email, subject: `${code} is your code for Berth`, text: textOf(code) });
     return id;
@@ -69,7 +69,7 @@ export class EmailCodes {
 const hashOf = (ticket: string, code: string): Buffer => createHash('sha256').update(`${ticket} ${code}`).digest();
 
 const textOf = (code: string): string =>
-  `Your code is ${code}.\n\nIt is valid for ${CODE_MINUTES} minutes. Do not give it to anyone: nobody from Berth will ask for it.\n\nIf you did not ask for a code, you can ignore this message.\n`;
+  `Your code is ${code}.\n\nIt is valid for ${CODE_LIFETIME_MINUTES} minutes. Do not give it to anyone: nobody from Berth will ask for it.\n\nIf you did not ask for a code, you can ignore this message.\n`;
 
 const tooManyCodes = (): Error =>
   fault('rate_limited', 'Too many codes were requested for this address.', {

@@ -9,11 +9,11 @@ import type { Audit } from '../audit/audit.ts';
 import { byCaller } from '../audit/by-caller.ts';
 import { notFound } from '../faults.ts';
 import type { HumanCaller, RequestSource } from '../identity/caller.ts';
-import { SESSION_IDLE_MS } from '../identity/callers.ts';
+import { SESSION_IDLE_TIMEOUT_MS } from '../identity/callers.ts';
 import { mint } from '../identity/credentials.ts';
 
 /** The maximum lifetime of a human session. */
-export const SESSION_LIFE_MS = 7 * 24 * 3600 * 1000;
+export const SESSION_LIFETIME_MAX_MS = 7 * 24 * 3600 * 1000;
 
 export interface HumanSessionsParts {
   readonly store: Pick<Store, 'humanSessions' | 'atomically'>;
@@ -36,8 +36,8 @@ export class HumanSessions {
     const { hash, text } = mint('human_session');
     await this.#parts.store.humanSessions.insert({
       ...{ id: newId<HumanSessionId>(now), accountId, hash, acr, authTime: now, createdAt: now },
-      expiresAt: addMs(now, SESSION_LIFE_MS),
-      idleExpiresAt: addMs(now, SESSION_IDLE_MS),
+      expiresAt: addMs(now, SESSION_LIFETIME_MAX_MS),
+      idleExpiresAt: addMs(now, SESSION_IDLE_TIMEOUT_MS),
       ...{ lastUsedAt: now, lastUsedIp: ip },
       ...(userAgent === undefined ? {} : { userAgent }),
     });
@@ -82,10 +82,10 @@ export class HumanSessions {
     const { accountId, via } = caller;
     const { store, clock, audit } = this.#parts;
     const endedHashes = await store.atomically(async trx => {
-      const ended = await trx.humanSessions.revoke(accountId, { allBut: via.id }, clock.now());
+      const revokedHashes = await trx.humanSessions.revoke(accountId, { allBut: via.id }, clock.now());
       const entry = { action: 'account.session_ended', accountId, outcome: 'success', ...byCaller(caller) } as const;
       await audit.record(entry, trx);
-      return ended;
+      return revokedHashes;
     });
     this.#dropFromCache(endedHashes);
   }

@@ -14,7 +14,7 @@ import { Passkeys, type PasskeysParts } from './passkeys.ts';
 import { SecondFactors, type SecondFactorsParts } from './second-factors.ts';
 import { type Registration, SignIn } from './sign-in.ts';
 
-const FORGET_TICKETS_MS = 3_600_000;
+const FORGET_TICKETS_INTERVAL_MS = 3_600_000;
 /** Expired tickets are kept for this long, because the limit on codes per hour counts them. */
 const TICKETS_KEPT_MS = 24 * 3_600_000;
 
@@ -47,7 +47,7 @@ export function openPeople({ clock }: Runtime, deps: PeopleDeps): { service: Peo
     secondFactors: new SecondFactors({ store, clock, seal: deps.seal, totp: deps.totp }),
     passkeys: new Passkeys({ store, clock, webauthn: deps.webauthn }),
   };
-  const forget = async () => ({
+  const forgetTickets = async () => ({
     removed: await store.signInTickets.removeExpired(addMs(clock.now(), -TICKETS_KEPT_MS)),
   });
   return {
@@ -56,6 +56,6 @@ export function openPeople({ clock }: Runtime, deps: PeopleDeps): { service: Peo
       account: new OwnAccount(parts),
       sessions,
     },
-    tasks: [{ name: 'forget_tickets', everyMs: FORGET_TICKETS_MS, run: forget }],
+    tasks: [{ name: 'forget_tickets', everyMs: FORGET_TICKETS_INTERVAL_MS, run: forgetTickets }],
   };
 }

@@ -21,7 +21,7 @@ import type { HumanSessions } from './human-sessions.ts';
 import type { PasskeyChallengeView, Passkeys } from './passkeys.ts';
 import type { SecondFactors } from './second-factors.ts';
 
-const ACCOUNT_FAILURES = {
+const ACCOUNT_FAILURES_LIMIT = {
   name: 'proofs.account',
   what: 'failed proofs of identity',
   max: 10,
@@ -47,7 +47,7 @@ export class OwnAccount {
 
   constructor(parts: OwnAccountParts) {
     this.#parts = parts;
-    this.#failureTally = parts.tallies.of(ACCOUNT_FAILURES);
+    this.#failureTally = parts.tallies.of(ACCOUNT_FAILURES_LIMIT);
   }
 
   async read({ accountId, via }: AccountCaller): Promise<CurrentAccount> {

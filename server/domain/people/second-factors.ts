@@ -85,21 +85,21 @@ export class SecondFactors {
   async #acceptTotp({ id, totpSealed }: AccountRow, code: string): Promise<void> {
     const { seal, totp, store, clock } = this.#parts;
     const seed = totpSealed === undefined ? undefined : new Secret(await seal.open(totpSealed, id));
-    const step = seed && totp.stepOf(seed, plainCode(code), clock.now());
+    const step = seed && totp.stepOf(seed, normalizeCode(code), clock.now());
     if (step === undefined || !(await store.accounts.spendTotpStep(id, step))) throw signInFailed('code');
   }
 }
 
 /** Removes the spaces and dashes that people type. */
-const plainCode = (code: string): string => code.replace(/[\s-]/g, '').toLowerCase();
+const normalizeCode = (code: string): string => code.replace(/[\s-]/g, '').toLowerCase();
 
 /** 80 random bits in base 32, in groups of four. */
 function newRecoveryCode(): string {
-  const digits = 'abcdefghijkmnpqrstuvwxyz23456789';
+  const alphabet = 'abcdefghijkmnpqrstuvwxyz23456789';
   const text = [...randomBytes((RECOVERY_CODE_BYTES * 8) / 5)]
-    .map(byte => digits.charAt(byte % digits.length))
+    .map(byte => alphabet.charAt(byte % alphabet.length))
     .join('');
   return text.match(/.{4}/g)?.join('-') ?? text;
 }
 
-const hashOf = (code: string): Buffer => createHash('sha256').update(plainCode(code)).digest();
+const hashOf = (code: string): Buffer => createHash('sha256').update(normalizeCode(code)).digest();

@@ -7,7 +7,7 @@ import { type AccountId, newId, type TicketId } from '../../kit/ids.ts';
 import { Secret } from '../../kit/secret.ts';
 
 export const SET_UP_LINK_HOURS = 24;
-const LIFE_MS = SET_UP_LINK_HOURS * 3_600_000;
+const LINK_LIFETIME_MS = SET_UP_LINK_HOURS * 3_600_000;
 const SECRET_BYTES = 32;
 
 /** Creates the secret of a new link. Called at the first start and by the command line, so no caller is checked. */
@@ -19,7 +19,7 @@ export async function newSetUpSecret(
   const now = clock.now();
   const text = `bsl_${randomBytes(SECRET_BYTES).toString('base64url')}`;
   const ticket = { id: newId<TicketId>(now), kind: 'setup', accountId, hash: digestOf(text) } as const;
-  await store.signInTickets.insert({ ...ticket, createdAt: now, expiresAt: addMs(now, LIFE_MS) });
+  await store.signInTickets.insert({ ...ticket, createdAt: now, expiresAt: addMs(now, LINK_LIFETIME_MS) });
   return new Secret(text);
 }
 

@@ -27,7 +27,7 @@ import { digestOf } from './set-up-links.ts';
 
 const MINUTE_MS = 60_000;
 /** The limit on failed sign-ins to one account from one address. */
-const ACCOUNT_FAILURES = {
+const ACCOUNT_FAILURES_LIMIT = {
   name: 'sign_in.account',
   what: 'failed sign-ins',
   max: 10,
@@ -35,7 +35,7 @@ const ACCOUNT_FAILURES = {
   scope: 'account',
 } as const;
 /** The limit on failed sign-ins to all accounts from one address. */
-const ADDRESS_FAILURES = {
+const ADDRESS_FAILURES_LIMIT = {
   name: 'sign_in.address',
   what: 'failed sign-ins',
   max: 50,
@@ -43,14 +43,14 @@ const ADDRESS_FAILURES = {
   scope: 'address',
 } as const;
 /** The limit on codes, challenges and registrations that one address may request. */
-const REQUESTS_OF_ADDRESS = {
+const ADDRESS_REQUESTS_LIMIT = {
   name: 'sign_in.requests',
   what: 'requests for codes, challenges and registrations',
   max: 60,
   withinMs: 10 * MINUTE_MS,
   scope: 'address',
 } as const;
-const SECOND_FACTOR_MS = 10 * MINUTE_MS;
+const SECOND_FACTOR_TIMEOUT_MS = 10 * MINUTE_MS;
 
 export type Registration = 'open' | 'invite' | 'closed';
 
@@ -83,9 +83,9 @@ export class SignIn {
 
   constructor(parts: SignInParts) {
     this.#parts = parts;
-    this.#accountTally = parts.tallies.of(ACCOUNT_FAILURES);
-    this.#addressTally = parts.tallies.of(ADDRESS_FAILURES);
-    this.#requestTally = parts.tallies.of(REQUESTS_OF_ADDRESS);
+    this.#accountTally = parts.tallies.of(ACCOUNT_FAILURES_LIMIT);
+    this.#addressTally = parts.tallies.of(ADDRESS_FAILURES_LIMIT);
+    this.#requestTally = parts.tallies.of(ADDRESS_REQUESTS_LIMIT);
   }
 
   // ---- new accounts ------------------------------------------------------------------------------------------------
@@ -230,7 +230,7 @@ export class SignIn {
     const { store, clock } = this.#parts;
     const now = clock.now();
     const ticket = newId<TicketId>(now);
-    const expiresAt = addMs(now, SECOND_FACTOR_MS);
+    const expiresAt = addMs(now, SECOND_FACTOR_TIMEOUT_MS);
     const accountId = account.id;
     await store.signInTickets.insert({ id: ticket, kind: 'second_factor', accountId, createdAt: now, expiresAt });
     return { result: { status: 'second_factor_required', ticket, methods: ['totp', 'recovery_code'] } };

@@ -10,7 +10,7 @@ import type { RecordingKeys } from './storage.ts';
 
 export const RECORDING_OBJECT = 'recording';
 const OBJECT_ID_PATTERN = /^([0-9a-f-]{36})\.(\d{1,3})\.(init|part|file)\.([0-9a-f-]{1,36})$/;
-const VIDEO = 'video/mp4';
+const VIDEO_MIME_TYPE = 'video/mp4';
 
 /** A stored part of the recording of a page: the init segment of a run, a segment, or an assembled file. */
 export interface StoredArtifact {
@@ -47,7 +47,7 @@ export class Addresses {
     const options = {
       expiresAt,
       verb: 'GET',
-      contentType: VIDEO,
+      contentType: VIDEO_MIME_TYPE,
       contentDisposition: dispositionOf(storedArtifact),
     } as const;
     return (await artifacts.signedUrl(this.key(app, storedArtifact), options).catch(() => undefined)) ?? serverUrl();
@@ -68,7 +68,7 @@ export class Addresses {
     return {
       name: fileNameOf(storedArtifact),
       size: fileStat.size,
-      mimeType: VIDEO,
+      mimeType: VIDEO_MIME_TYPE,
       tag: `${storedArtifact.kind}-${storedArtifact.name}`,
       disposition: storedArtifact.kind === 'file' ? 'attachment' : 'inline',
       createdAt: new Date(0),

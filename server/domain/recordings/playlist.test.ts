@@ -45,13 +45,13 @@ test('a playlist contains a discontinuity and a date-time tag at each new init s
 });
 
 test('the target duration is the length of a full segment, and at least six seconds', () => {
-  const target = (segmentMs: number, segments = allSegments): string | undefined =>
+  const targetDurationOf = (segmentMs: number, segments = allSegments): string | undefined =>
     playlist({ ...params(segments), segmentMs }).match(/(?<=TARGETDURATION:).*/)?.[0];
   assert.deepEqual(
-    [2000, 6000, 9500, 10_000].map(segmentMs => target(segmentMs)),
+    [2000, 6000, 9500, 10_000].map(segmentMs => targetDurationOf(segmentMs)),
     ['6', '6', '10', '10'],
   );
-  assert.equal(target(10_000, []), '10', 'a playlist without segments has the same target duration as later');
+  assert.equal(targetDurationOf(10_000, []), '10', 'a playlist without segments has the same target duration as later');
 });
 
 test('an HLS parser accepts the playlist', () => {

@@ -1,7 +1,7 @@
 // The API operations on recordings: replays as playlists, and MP4 files that are assembled on request.
 import { randomUUID } from 'node:crypto';
 import type { RecordingDownload } from '../../../contract/recordings.ts';
-import { FILE_REQUESTS_PER_MINUTE, PLAYLISTS_PER_MINUTE } from '../../../contract/recordings.ts';
+import { FILE_REQUESTS_PER_MINUTE_MAX, PLAYLISTS_PER_MINUTE_MAX } from '../../../contract/recordings.ts';
 import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { RecordedPageRow, RecordingFileRow, RecordingRows, SpanRow } from '../../engines/store/rows/recordings.ts';
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
@@ -20,18 +20,18 @@ import type { RecordingKeys } from './storage.ts';
 import { isRecorded } from './watcher.ts';
 
 const DAY_MS = 86_400_000;
-const LINK_MS = 6 * 3_600_000;
+const LINK_VALIDITY_MS = 6 * 3_600_000;
 /** Addresses in a playlist stay the same for this long, and are valid for six more hours. */
 const LINK_PERIOD_MS = 1_800_000;
 const PAGE_ID_PATTERN = /^\d{1,3}$/;
-const STORE_RESPONSE_MS = 5_000;
+const STORE_RESPONSE_TIMEOUT_MS = 5_000;
 /** How long the first request for the recording of a running session waits for segments that are not encoded yet. */
-const ENCODE_WAIT_MS = 3_000;
+const ENCODE_WAIT_MAX_MS = 3_000;
 /** How long a request after the end of a session waits until the whole recording is stored. */
-const SETTLE_WAIT_MS = 10_000;
+const SETTLE_WAIT_MAX_MS = 10_000;
 /** Shown instead of the stored reason, which contains keys of artifacts that mean nothing to a caller. */
 const FILE_FAILED_MESSAGE = 'The file could not be assembled. Request it again.';
-const PER_MINUTE = { withinMs: 60_000, scope: 'application' } as const;
+const PER_MINUTE_LIMIT = { withinMs: 60_000, scope: 'application' } as const;
 
 export interface RecordingsParts extends Pick<Runtime, 'clock' | 'host'> {
   readonly rows: RecordingRows;
@@ -71,16 +71,16 @@ export class RecordingService implements Recordings {
   constructor(parts: RecordingsParts) {
     this.#parts = parts;
     this.#playlistTally = parts.tallies.of({
-      ...PER_MINUTE,
+      ...PER_MINUTE_LIMIT,
       name: 'playlists',
       what: 'requests for playlists',
-      max: PLAYLISTS_PER_MINUTE,
+      max: PLAYLISTS_PER_MINUTE_MAX,
     });
     this.#assemblyTally = parts.tallies.of({
-      ...PER_MINUTE,
+      ...PER_MINUTE_LIMIT,
       name: 'recordings',
       what: 'requests for recordings',
-      max: FILE_REQUESTS_PER_MINUTE,
+      max: FILE_REQUESTS_PER_MINUTE_MAX,
     });
   }
 
@@ -91,12 +91,12 @@ export class RecordingService implements Recordings {
     if (pages.length === 0 && isSettled) throw noReplay('none');
     const spans = await this.#parts.rows.spans(session.id);
     const omissions = await this.#parts.rows.omissions(session.id);
-    const zeroMs = Math.min(...pages.map(({ startedAt }) => startedAt.getTime()));
-    const until = session.endedAt ?? this.#parts.clock.now();
+    const recordingStartMs = Math.min(...pages.map(({ startedAt }) => startedAt.getTime()));
+    const recordingEnd = session.endedAt ?? this.#parts.clock.now();
     return {
       pages: pages.map(page => {
-        const startTimeMs = page.startedAt.getTime() - zeroMs;
-        const gaps = gapsOf(spans, page, startTimeMs, until.getTime() - page.startedAt.getTime());
+        const startTimeMs = page.startedAt.getTime() - recordingStartMs;
+        const gaps = gapsOf(spans, page, startTimeMs, recordingEnd.getTime() - page.startedAt.getTime());
         return {
           pageId: String(page.page),
           startTimeMs,
@@ -119,14 +119,14 @@ export class RecordingService implements Recordings {
     if (!page) throw noReplay('none');
     const segments = await this.#parts.rows.segments(session.id, page.page);
     const { addresses, clock } = this.#parts;
-    const expiresAt = new Date(Math.ceil(clock.now().getTime() / LINK_PERIOD_MS) * LINK_PERIOD_MS + LINK_MS);
-    const address = (kind: 'init' | 'part') => (name: number) =>
+    const expiresAt = new Date(Math.ceil(clock.now().getTime() / LINK_PERIOD_MS) * LINK_PERIOD_MS + LINK_VALIDITY_MS);
+    const urlOf = (kind: 'init' | 'part') => (name: number) =>
       addresses.urlOf(session.applicationId, { session: session.id, page: page.page, kind, name }, expiresAt);
     const runs = [...new Set(segments.map(({ run }) => run))];
-    const initUrls = await urlsByKey(runs, address('init'));
+    const initUrls = await urlsByKey(runs, urlOf('init'));
     const segmentUrls = await urlsByKey(
       segments.map(({ sequence }) => sequence),
-      address('part'),
+      urlOf('part'),
     );
     return playlist({
       segments,
@@ -181,7 +181,7 @@ export class RecordingService implements Recordings {
     if (file.state === 'FAILED') return { pageId, status: file.state, error: FILE_FAILED_MESSAGE };
     if (file.state !== 'COMPLETED' || !file.completedAt) return { pageId, status: file.state };
     const { addresses, clock } = this.#parts;
-    const expiresAt = addMs(clock.now(), LINK_MS);
+    const expiresAt = addMs(clock.now(), LINK_VALIDITY_MS);
     const artifact = { session: session.id, page, kind: 'file', name: file.assembly } as const;
     const downloadUrl = await addresses.urlOf(session.applicationId, artifact, expiresAt);
     return {
@@ -204,14 +204,14 @@ export class RecordingService implements Recordings {
    */
   async #waitForSegments(session: SessionRow): Promise<boolean> {
     if (hasEnded(session)) return !this.#isKept(session) || this.#isSettled(session);
-    await withTimeout(ENCODE_WAIT_MS, 'the recording to be encoded', () => this.#parts.markWatched(session.id)).catch(
-      () => {},
-    );
+    await withTimeout(ENCODE_WAIT_MAX_MS, 'the recording to be encoded', () =>
+      this.#parts.markWatched(session.id),
+    ).catch(() => {});
     return true;
   }
 
   #isSettled({ id }: SessionRow): Promise<boolean> {
-    return withTimeout(SETTLE_WAIT_MS, 'the recording to be stored', () => this.#parts.whenSettled(id)).catch(
+    return withTimeout(SETTLE_WAIT_MAX_MS, 'the recording to be stored', () => this.#parts.whenSettled(id)).catch(
       () => false,
     );
   }
@@ -272,12 +272,14 @@ export class RecordingService implements Recordings {
   async #assertStoreReachable({ applicationId, id }: SessionRow, [first]: readonly ReplayPage[]): Promise<void> {
     const { artifacts, addresses } = this.#parts;
     const key = addresses.key(applicationId, { session: id, page: first?.page ?? 0, kind: 'init', name: 0 });
-    await withTimeout(STORE_RESPONSE_MS, 'the storage of recordings', () => artifacts.stat(key)).catch(error => {
-      throw fault('recording_service_unavailable', 'The storage of recordings does not respond.', {
-        advice: 'The request had no effect. Send it again later.',
-        cause: error,
-      });
-    });
+    await withTimeout(STORE_RESPONSE_TIMEOUT_MS, 'the storage of recordings', () => artifacts.stat(key)).catch(
+      error => {
+        throw fault('recording_service_unavailable', 'The storage of recordings does not respond.', {
+          advice: 'The request had no effect. Send it again later.',
+          cause: error,
+        });
+      },
+    );
   }
 }
 

@@ -62,7 +62,7 @@ async function attendSession(
   });
   // Registered before the first frame, because an adopted session may be in a hand-off.
   const coverSubscription = liveSession.onCover(cover => {
-    recording.hidePages(cover).catch(error => log.warn('recording.cover_failed', { reason: reason(error) }));
+    recording.setPageCover(cover).catch(error => log.warn('recording.cover_failed', { reason: reason(error) }));
   });
   const presentTargets = new Set<string>();
   const targetSubscription = await liveSession.browser.observe({

@@ -3,7 +3,7 @@ import { END_REASONS, type EndReason } from '../../../contract/sessions.ts';
 import type { Actor } from '../../engines/store/rows/events.ts';
 import type { SessionEnd } from '../../engines/store/rows/sessions.ts';
 
-const ACTORS: Readonly<Record<EndReason, Actor['kind']>> = {
+const ACTOR_KIND_BY_REASON: Readonly<Record<EndReason, Actor['kind']>> = {
   released: 'agentKey',
   client_disconnected: 'client',
   browser_closed: 'client',
@@ -39,6 +39,6 @@ export function withActorAndDetail(end: SessionEnd): SessionEnd & { readonly by:
   return {
     ...end,
     ...(detail === undefined ? {} : { detail }),
-    by: end.by ?? { kind: knownReason ? ACTORS[knownReason] : 'service' },
+    by: end.by ?? { kind: knownReason ? ACTOR_KIND_BY_REASON[knownReason] : 'service' },
   };
 }

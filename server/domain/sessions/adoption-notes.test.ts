@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { ManualClock } from '../../../tests/harness/hand-clock.ts';
 import type { SessionId } from '../../kit/ids.ts';
-import { AdoptionNotes, ATTEMPTS_MAX, STABLE_MS } from './adoption-notes.ts';
+import { AdoptionNotes, ATTEMPTS_MAX, STABILITY_WAIT_MS } from './adoption-notes.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'berth-adoptions-'));
 after(() => rmSync(root, { recursive: true }));
@@ -40,7 +40,7 @@ test('clears the attempts of a stable session, and all attempts on a normal shut
     const notes = openNotes('stable', clock);
     assert.equal(notes.refusal(ID), undefined);
     await notes.runAdoption(ID, async () => {});
-    if (start % 2 === 0) await clock.advance(STABLE_MS);
+    if (start % 2 === 0) await clock.advance(STABILITY_WAIT_MS);
     else notes.close();
   }
   assert.deepEqual(readdirSync(join(root, 'stable')), []);

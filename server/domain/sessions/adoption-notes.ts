@@ -9,7 +9,7 @@ import { boundedText, parseJson } from '../../kit/foreign.ts';
 import type { SessionId } from '../../kit/ids.ts';
 
 /** A server that is still running this long after an adoption is stable: the adoption did not make it exit. */
-export const STABLE_MS = 30_000;
+export const STABILITY_WAIT_MS = 30_000;
 /**
  * A server may also end for a reason that leaves no note (SIGKILL, out of memory, power loss). After this many attempts
  * in a row, the adoption is considered to be the reason.
@@ -50,7 +50,7 @@ export class AdoptionNotes {
     this.#openNotes.set(id, note);
     this.#write(id, note);
     const result = await this.#currentSession.run(id, adopt);
-    this.#clock.sleep(STABLE_MS, this.#closeController.signal).then(
+    this.#clock.sleep(STABILITY_WAIT_MS, this.#closeController.signal).then(
       () => this.settle(id),
       () => {}, // Aborted by `close`, which also removes the note.
     );

@@ -7,8 +7,8 @@ import type { LaunchSettings } from './settings.ts';
  * The time limits for watchers before and during the shutdown of a browser. Each is shorter than the 15 s that a create
  * waits for a context that is still being saved.
  */
-export const BEFORE_SHUT_DOWN_MS = 10_000;
-export const SHUT_DOWN_MS = 6_000;
+export const BEFORE_SHUT_DOWN_TIMEOUT_MS = 10_000;
+export const SHUT_DOWN_TIMEOUT_MS = 6_000;
 
 export interface Preparation extends Omit<LaunchSettings, 'locale'> {
   readonly mounts?: readonly ReadOnlyMount[];

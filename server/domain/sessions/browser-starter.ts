@@ -17,7 +17,7 @@ import type { WarmPool } from './warm-pool.ts';
 import type { Watchers } from './watchers.ts';
 
 /** Time limit for starting or adopting the browser of a session. */
-export const BROWSER_START_MS = 30_000;
+export const BROWSER_START_TIMEOUT_MS = 30_000;
 
 export interface BrowserStarterParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly browserHost: BrowserHost;
@@ -45,7 +45,7 @@ export class BrowserStarter {
 
   start(row: SessionRow, signal: AbortSignal): Promise<LiveSession> {
     return withDeadline(
-      BROWSER_START_MS,
+      BROWSER_START_TIMEOUT_MS,
       'the browser to start',
       async deadlineSignal => {
         const newBrowser = await this.#boot(row, deadlineSignal);
@@ -58,7 +58,7 @@ export class BrowserStarter {
   /** Adopts the browser of a session. Undefined if the browser has ended. */
   async adopt(row: SessionRow, boxId: SessionId, record: BoxRecord): Promise<LiveSession | undefined> {
     const { browserHost } = this.#parts;
-    return withDeadline(BROWSER_START_MS, 'a running browser to be adopted', async deadlineSignal => {
+    return withDeadline(BROWSER_START_TIMEOUT_MS, 'a running browser to be adopted', async deadlineSignal => {
       const box = await browserHost.slots.adopt(boxId, record, deadlineSignal);
       if (!box) return undefined;
       const adoptedBrowser = await equipAdopted(browserHost, box, deadlineSignal);

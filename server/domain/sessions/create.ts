@@ -25,10 +25,10 @@ import type { AdmissionQueue, AttemptResult } from '../limits/queue.ts';
 import { type Refusal, refusal, refusalFault, refusalFrom } from '../limits/refusals.ts';
 import type { CreatedSession, CreateOptions, SessionRequest, SessionView } from './api.ts';
 import { boxJsonOf } from './boot.ts';
-import { BROWSER_START_MS, type BrowserStarter } from './browser-starter.ts';
+import { BROWSER_START_TIMEOUT_MS, type BrowserStarter } from './browser-starter.ts';
 import type { ResponseDeliveries, ResponseDelivery } from './deliveries.ts';
 import type { Endings } from './endings.ts';
-import { EXCLUSIVE } from './exclusive.ts';
+import { EXCLUSIVE_SETTINGS } from './exclusive.ts';
 import type { LiveSessions } from './live.ts';
 import { requireSession, viewOf } from './session.ts';
 import type { Signing } from './signing.ts';
@@ -36,14 +36,14 @@ import { StartCancelled, type StartingSessions } from './starting.ts';
 import type { Watchers } from './watchers.ts';
 
 /** A session without keepAlive ends if no client connects within this time. */
-const FIRST_CONNECT_MS = 300_000;
+const FIRST_CONNECT_TIMEOUT_MS = 300_000;
 /**
  * How long a stopping service waits for pending creates. It must exit within ten seconds, and most browsers start
  * within one second.
  */
-const FINISH_MS = 3_000;
+const FINISH_TIMEOUT_MS = 3_000;
 
-const SERVICE_STOPPED = {
+const SERVICE_STOPPED_END = {
   status: 'ERROR',
   reason: 'service_restart',
   detail: 'the service stopped while the browser was starting',
@@ -112,7 +112,7 @@ export class Creates {
 
   async #run(caller: AgentCaller, request: SessionRequest, options: CreateOptions) {
     const { browserStarter, watchers, deliveries, clock, onStarted: reportStart } = this.#parts;
-    const beganMs = clock.monotonicMs();
+    const startMs = clock.monotonicMs();
     const id = newId<SessionId>(clock.now());
     await browserStarter.assertDiskRoom();
     const { storedSettings: watcherSettings, undo } = await watchers.check(caller, request, id, options.signal);
@@ -124,7 +124,7 @@ export class Creates {
     });
     if (options.delivery) deliveries.follow(id, options.delivery);
     const row = await this.#start(got.row);
-    reportStart(row, (clock.monotonicMs() - beganMs - waitedMs) / 1000);
+    reportStart(row, (clock.monotonicMs() - startMs - waitedMs) / 1000);
     return { ...got, row, waitedMs: waitedMs + (options.line?.waitedMs ?? 0) };
   }
 
@@ -167,27 +167,28 @@ export class Creates {
         ...(isInFleet() ? { line: line ?? {} } : {}),
         ...(run ? { run } : {}),
       });
-    const result = await trace.runInSpan('session.place', place).catch(async error => {
+    const placementResult = await trace.runInSpan('session.place', place).catch(async error => {
       // The database may have committed the row before the error. `invalid_request` is thrown inside the transaction,
       // so in that case there is no row.
       if (!isFault(error, 'invalid_request')) await this.#endFailedStart(id, reason(error));
       throw error;
     });
-    if ('short' in result) throw insufficientCredit(result.short); // Not queued, because waiting adds no credit.
-    if ('over' in result) {
-      const limitRefusal = refusalOf(limitsIn(result.over), result.over, createdAt);
+    if ('short' in placementResult) throw insufficientCredit(placementResult.short); // Not queued, because waiting adds no credit.
+    if ('over' in placementResult) {
+      const limitRefusal = refusalOf(limitsIn(placementResult.over), placementResult.over, createdAt);
       if (limitRefusal.why !== 'egress') return { refused: limitRefusal };
       countRefusal('egress'); // Not queued, because the daily limit is reset only at the next UTC day.
       throw refusalFault(limitRefusal);
     }
-    if ('behind' in result) return { refused: refusalFrom(result.behind) ?? refusal('concurrent', 0, 0) };
-    if ('full' in result) {
-      const hostRefusal = refusal('host', result.full.slots, result.full.used);
+    if ('behind' in placementResult)
+      return { refused: refusalFrom(placementResult.behind) ?? refusal('concurrent', 0, 0) };
+    if ('full' in placementResult) {
+      const hostRefusal = refusal('host', placementResult.full.slots, placementResult.full.used);
       if (!line && hasRoomElsewhere()) throw refusalError(hostRefusal);
       return { refused: hostRefusal };
     }
     if (line?.place !== undefined) onLeftLine();
-    const { placed, use } = result;
+    const { placed, use } = placementResult;
     return { got: { row: placed, ...(use ? { quota: quotaOf(limitsIn(use), use, createdAt) } : {}) } };
   }
 
@@ -210,13 +211,13 @@ export class Creates {
       settings: {
         ...request.settings,
         ...storedByWatchers,
-        ...(isExclusive ? EXCLUSIVE : {}),
+        ...(isExclusive ? EXCLUSIVE_SETTINGS : {}),
         ...(request.regionAsked === undefined ? {} : { regionAsked: request.regionAsked }),
         ...(request.warnings.length > 0 ? { warnings: request.warnings.map(warning => ({ ...warning })) } : {}),
       },
       createdAt: now,
       expiresAt: addMs(now, 1000 * (request.timeout ?? TIMEOUT_DEFAULT_SECONDS)),
-      ...(request.keepAlive ? {} : { connectBy: addMs(now, FIRST_CONNECT_MS) }),
+      ...(request.keepAlive ? {} : { connectBy: addMs(now, FIRST_CONNECT_TIMEOUT_MS) }),
       ...(delivery ? { createDigest: delivery.digest } : {}),
     };
   }
@@ -242,7 +243,7 @@ export class Creates {
       if (!(error instanceof StartCancelled)) throw await this.#failStart(row, error);
     }
     const endedRow = await endings.end(row.id, { status: 'COMPLETED', reason: 'released' });
-    if (endedRow?.end?.reason === SERVICE_STOPPED.reason) throw stoppingFault();
+    if (endedRow?.end?.reason === SERVICE_STOPPED_END.reason) throw stoppingFault();
     return endedRow ?? row;
   }
 
@@ -278,7 +279,10 @@ export class Creates {
       const row = await read();
       return row.status === 'PENDING' ? undefined : row;
     };
-    return this.#view(caller, await pollUntil(BROWSER_START_MS, `session ${id} to start`, readIfStarted).catch(read));
+    return this.#view(
+      caller,
+      await pollUntil(BROWSER_START_TIMEOUT_MS, `session ${id} to start`, readIfStarted).catch(read),
+    );
   }
 
   /** The session of a create whose response was not delivered. Undefined if no such session is running. */
@@ -309,8 +313,8 @@ export class Creates {
   async finish(): Promise<void> {
     const { starting, endings } = this.#parts;
     const waitForAll = (): Promise<unknown> => Promise.allSettled(this.#pendingCreates);
-    await withTimeout(FINISH_MS, 'creates to finish', waitForAll).catch(() => {});
-    await Promise.allSettled(starting.ids.map(id => endings.end(id, SERVICE_STOPPED)));
+    await withTimeout(FINISH_TIMEOUT_MS, 'creates to finish', waitForAll).catch(() => {});
+    await Promise.allSettled(starting.ids.map(id => endings.end(id, SERVICE_STOPPED_END)));
     await waitForAll();
   }
 }

@@ -7,7 +7,7 @@ import type { KeyId, SessionId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 
 /** Official clients do not send a create again after this time. */
-const RESEND_MS = 120_000;
+const RESEND_PERIOD_MS = 120_000;
 
 /** A create from a client that sends it again if the response is lost. */
 export interface ResponseDelivery {
@@ -50,7 +50,7 @@ export class ResponseDeliveries {
   async claim(key: KeyId, { digest, isResend }: ResponseDelivery): Promise<SessionRow | undefined> {
     if (!isResend) return undefined;
     await Promise.all(this.#pendingWrites);
-    return this.#parts.rows.claimLostResponse(key, digest, addMs(this.#parts.clock.now(), -RESEND_MS));
+    return this.#parts.rows.claimLostResponse(key, digest, addMs(this.#parts.clock.now(), -RESEND_PERIOD_MS));
   }
 
   /**

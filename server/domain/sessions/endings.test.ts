@@ -13,20 +13,20 @@ import { Watchers } from './watchers.ts';
 const OUTAGE_START_MS = 60_000;
 const OUTAGE_MS = 7_200_000;
 const ID = 's' as SessionId;
-const CRASHED: SessionEnd = { status: 'ERROR', reason: 'crashed' };
+const CRASHED_END: SessionEnd = { status: 'ERROR', reason: 'crashed' };
 
 /**
  * Ends a session while the database does not respond to the statement `unwritten`, and again two hours later, when it
  * does.
  */
-async function endInOutage(unwritten: 'decideEnd' | 'finish') {
+async function endInOutage(failingStatement: 'decideEnd' | 'finish') {
   const clock = new ManualClock();
-  const row: SessionRow = Object.assign(Object.create(null), { id: ID, proxyBytes: 0, end: CRASHED });
+  const row: SessionRow = Object.assign(Object.create(null), { id: ID, proxyBytes: 0, end: CRASHED_END });
   const times: Record<string, Date | undefined> = {};
   const decidedReasons: string[] = [];
   let isReachable = false;
   const write = async (statement: string, at: Date): Promise<SessionRow> => {
-    if (statement === unwritten && !isReachable) throw new Error('the database does not respond');
+    if (statement === failingStatement && !isReachable) throw new Error('the database does not respond');
     times[statement] ??= at;
     return row;
   };
@@ -48,7 +48,7 @@ async function endInOutage(unwritten: 'decideEnd' | 'finish') {
   });
   await clock.advance(OUTAGE_START_MS);
   const at = clock.now();
-  await assert.rejects(endings.end(ID, CRASHED), /does not respond/);
+  await assert.rejects(endings.end(ID, CRASHED_END), /does not respond/);
   assert.equal(endings.isUnwritten(ID), true);
   await clock.advance(OUTAGE_MS / 2);
   assert.equal(await endings.settle(), 0);
@@ -60,8 +60,8 @@ async function endInOutage(unwritten: 'decideEnd' | 'finish') {
   return { at, times };
 }
 
-for (const unwritten of ['decideEnd', 'finish'] as const)
-  test(`an end that could not be written (${unwritten}) is written later with the time of its first attempt`, async () => {
-    const { at, times } = await endInOutage(unwritten);
+for (const failingStatement of ['decideEnd', 'finish'] as const)
+  test(`an end that could not be written (${failingStatement}) is written later with the time of its first attempt`, async () => {
+    const { at, times } = await endInOutage(failingStatement);
     assert.deepEqual(times, { decideEnd: at, finish: at });
   });

@@ -13,10 +13,10 @@ import { hasEnded } from './session.ts';
 import type { StartingSessions } from './starting.ts';
 import type { Watchers } from './watchers.ts';
 
-const BOX_END_WAIT_MS = 1_000;
+const BOX_END_WAIT_MAX_MS = 1_000;
 /** How long to wait for the host of the session to carry out an end. */
-const OTHER_HOST_MS = 20_000;
-const OTHER_HOST_POLL_MS = 250;
+const OTHER_HOST_TIMEOUT_MS = 20_000;
+const OTHER_HOST_POLL_INTERVAL_MS = 250;
 
 export interface EndingsParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly rows: Pick<SessionRows, 'byId' | 'decideEnd' | 'finish'>;
@@ -102,7 +102,7 @@ export class Endings {
   /** `firstAttemptAt` is the time of the first attempt, if the end could not be written at that time. */
   async #end(id: SessionId, end: SessionEnd, firstAttemptAt: Date | undefined): Promise<SessionRow | undefined> {
     const { rows, liveSessions, starting, watchers, clock, log, trace, onEnd, dueTimes, isElsewhere } = this.#parts;
-    const beganMs = clock.monotonicMs();
+    const startMs = clock.monotonicMs();
     const decidedRow = await trace.runInSpan('session.decide_end', () =>
       rows.decideEnd(id, withActorAndDetail(end), firstAttemptAt ?? clock.now()),
     );
@@ -127,7 +127,7 @@ export class Endings {
     log.info('session.ended', {
       sessionId: id,
       ...decidedEnd,
-      tookMs: Math.round(clock.monotonicMs() - beganMs),
+      tookMs: Math.round(clock.monotonicMs() - startMs),
     });
     return row;
   }
@@ -157,9 +157,12 @@ export class Endings {
       const row = await rows.byId(id);
       return row === undefined || hasEnded(row) ? row : undefined;
     };
-    return pollUntil(OTHER_HOST_MS, `session ${id} to be ended by its host`, readIfEnded, OTHER_HOST_POLL_MS).catch(
-      () => rows.byId(id),
-    );
+    return pollUntil(
+      OTHER_HOST_TIMEOUT_MS,
+      `session ${id} to be ended by its host`,
+      readIfEnded,
+      OTHER_HOST_POLL_INTERVAL_MS,
+    ).catch(() => rows.byId(id));
   }
 }
 
@@ -168,7 +171,7 @@ export class Endings {
  * the reason.
  */
 async function endOfBox(liveSession: LiveSession, boxEnd: Pick<BoxEnd, 'why' | 'detail'>): Promise<SessionEnd> {
-  const box = await withTimeout(BOX_END_WAIT_MS, 'the box to report its end', () => liveSession.box.whenGone).catch(
+  const box = await withTimeout(BOX_END_WAIT_MAX_MS, 'the box to report its end', () => liveSession.box.whenGone).catch(
     () => undefined,
   );
   const { why, detail } = box ?? boxEnd;

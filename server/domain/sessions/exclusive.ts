@@ -4,7 +4,7 @@
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import { fault } from '../faults.ts';
 
-export const EXCLUSIVE = { exclusive: true } as const;
+export const EXCLUSIVE_SETTINGS = { exclusive: true } as const;
 
 export const isExclusive = ({ settings }: Pick<SessionRow, 'settings'>): boolean => settings.exclusive === true;
 

@@ -12,10 +12,10 @@ import type { LiveSession } from './live.ts';
 import type { Watcher } from './watchers.ts';
 
 /** How often changed pages are saved. A process that is killed loses the changes since the last save. */
-export const LAST_PAGE_SAVE_MS = 2_000;
+export const LAST_PAGE_SAVE_INTERVAL_MS = 2_000;
 /** How many times a title is read after a new address. Most pages set it within the first seconds. */
-const TITLE_READS = 3;
-const TITLE_MS = 1_000;
+const TITLE_READS_MAX = 3;
+const TITLE_TIMEOUT_MS = 1_000;
 const TITLE_CHARACTERS_MAX = 300;
 
 interface WatchedSession extends Pick<LiveSession, 'secrets' | 'cover' | 'onCover'> {
@@ -89,19 +89,19 @@ export class LastPages implements Watcher {
     const pages = await Promise.all(
       readings.map(async reading => {
         const changedPage = reading.live.browser.changedPage;
-        return { reading, shown: changedPage, page: changedPage && (await pageOf(reading, changedPage)) };
+        return { reading, shown: changedPage, page: changedPage && (await readLastPage(reading, changedPage)) };
       }),
     );
-    const changedEntries = pages.flatMap(({ reading, shown: changedPage, page }) =>
+    const changedReadings = pages.flatMap(({ reading, shown: changedPage, page }) =>
       page &&
       changedPage &&
       (page.pageUrl !== reading.savedRow?.pageUrl || page.pageTitle !== reading.savedRow.pageTitle)
         ? [{ reading, shown: changedPage, page }]
         : [],
     );
-    if (changedEntries.length === 0) return;
-    await this.#rows.setLastPages(changedEntries.map(({ page }) => page));
-    for (const { reading, shown: changedPage, page } of changedEntries) {
+    if (changedReadings.length === 0) return;
+    await this.#rows.setLastPages(changedReadings.map(({ page }) => page));
+    for (const { reading, shown: changedPage, page } of changedReadings) {
       reading.savedRow = page;
       reading.savedUrl = changedPage.url;
     }
@@ -114,7 +114,7 @@ function takeRead(reading: PageReading): boolean {
   if (page === undefined) return false;
   if (page !== reading.page) {
     reading.page = page;
-    reading.readsLeft = TITLE_READS;
+    reading.readsLeft = TITLE_READS_MAX;
   }
   reading.readsLeft -= 1;
   return reading.readsLeft >= 0;
@@ -123,11 +123,11 @@ function takeRead(reading: PageReading): boolean {
 /**
  * Reads the title and returns the redacted row, without NUL characters, which PostgreSQL cannot store in a text column.
  */
-async function pageOf({ live, hiddenUrl }: PageReading, page: ChangedPage): Promise<LastPageRow> {
+async function readLastPage({ live, hiddenUrl }: PageReading, page: ChangedPage): Promise<LastPageRow> {
   const { id, browser, secrets, cover } = live;
   const isHidden = cover !== undefined || page.url === hiddenUrl;
   const readTitle = (): Promise<string | undefined> =>
-    withTimeout(TITLE_MS, 'the title of the last page', () => browser.titleOf(page)).catch(() => undefined);
+    withTimeout(TITLE_TIMEOUT_MS, 'the title of the last page', () => browser.titleOf(page)).catch(() => undefined);
   // The title and the address of a page may contain text that a person typed.
   const title = isHidden ? undefined : await readTitle();
   const shownTitle = title === undefined || isAddress(title, page.url) ? '' : secrets.clean(title);

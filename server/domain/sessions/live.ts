@@ -9,13 +9,13 @@ import { SecretTexts } from '../../kit/secret-texts.ts';
 import type { Tracer } from '../../kit/trace.ts';
 import { withTimeout } from '../../kit/wait.ts';
 import { fault } from '../faults.ts';
-import { type Attendance, BEFORE_SHUT_DOWN_MS, type Remains, SHUT_DOWN_MS } from './attendance.ts';
+import { type Attendance, BEFORE_SHUT_DOWN_TIMEOUT_MS, type Remains, SHUT_DOWN_TIMEOUT_MS } from './attendance.ts';
 import type { BootedBrowser } from './boot.ts';
 import type { Browser, CommandTap, SessionEgress } from './browser-host.ts';
 import type { Presence } from './presence.ts';
 import { ResponseTypes } from './response-types.ts';
 
-const LEAVE_MS = 5_000;
+const LEAVE_TIMEOUT_MS = 5_000;
 /** The maximum number of clients of one session at a time. Bystanders are counted separately, with the same limit. */
 export const CLIENTS_MAX = 20;
 
@@ -204,13 +204,13 @@ export class LiveSession {
     if (this.#isBrowserDead) await this.browser.close();
     else
       await trace.runInSpan('session.last_words', () =>
-        this.#callWatchers('last_words', BEFORE_SHUT_DOWN_MS, attendance => attendance.beforeShutDown?.(end)),
+        this.#callWatchers('last_words', BEFORE_SHUT_DOWN_TIMEOUT_MS, attendance => attendance.beforeShutDown?.(end)),
       );
-    const shutDowns = this.#attendances.filter(({ attendance }) => attendance.shutDown);
+    const shutDownAttendances = this.#attendances.filter(({ attendance }) => attendance.shutDown);
     await trace.runInSpan('session.leave', () => this.endAttendances(end));
     if (!this.#isBrowserDead)
       await trace.runInSpan('session.shut_down', () =>
-        this.#runAll(shutDowns, 'shut_down', SHUT_DOWN_MS, attendance => attendance.shutDown?.(end)),
+        this.#runAll(shutDownAttendances, 'shut_down', SHUT_DOWN_TIMEOUT_MS, attendance => attendance.shutDown?.(end)),
       );
     try {
       await this.browser.close();
@@ -223,7 +223,7 @@ export class LiveSession {
   }
 
   async endAttendances(end?: SessionEnd): Promise<void> {
-    await this.#callWatchers('leave', LEAVE_MS, attendance => attendance.leave?.(end));
+    await this.#callWatchers('leave', LEAVE_TIMEOUT_MS, attendance => attendance.leave?.(end));
     this.#attendances.length = 0;
   }
 

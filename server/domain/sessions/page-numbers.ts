@@ -38,7 +38,7 @@ export class SessionPages {
   readonly #parts: PageNumbersParts;
   readonly #row: SessionRow;
   readonly #numberByTarget: Map<string, number>;
-  readonly #appearedAt: Map<string, Date>;
+  readonly #appearedAtByTarget: Map<string, Date>;
   #unwrittenPages: PageRow[] = [];
   #pendingWrite: Promise<void> | undefined;
 
@@ -46,7 +46,7 @@ export class SessionPages {
     this.#parts = parts;
     this.#row = row;
     this.#numberByTarget = new Map(knownPages.map(({ targetId, number }) => [targetId, number]));
-    this.#appearedAt = new Map(knownPages.map(({ targetId, appearedAt }) => [targetId, appearedAt]));
+    this.#appearedAtByTarget = new Map(knownPages.map(({ targetId, appearedAt }) => [targetId, appearedAt]));
   }
 
   /**
@@ -66,7 +66,7 @@ export class SessionPages {
 
   /** Undefined for a page without a number. */
   appearedAt(targetId: string): Date | undefined {
-    return this.#appearedAt.get(targetId);
+    return this.#appearedAtByTarget.get(targetId);
   }
 
   /** Resolves when each assigned number has been written or could not be written. */
@@ -81,7 +81,7 @@ export class SessionPages {
     if (number >= PAGES_MAX) return undefined;
     this.#numberByTarget.set(targetId, number);
     const appearedAt = this.#parts.clock.now();
-    this.#appearedAt.set(targetId, appearedAt);
+    this.#appearedAtByTarget.set(targetId, appearedAt);
     this.#unwrittenPages.push({ number, targetId, appearedAt });
     this.#pendingWrite ??= this.#write().finally(() => {
       this.#pendingWrite = undefined;

@@ -7,7 +7,7 @@ import { silentLog } from '../../kit/log.ts';
 import { Presence, type PresenceRow } from './presence.ts';
 
 /** A session whose row is in a database that can be made to fail, or to respond only when the test allows it. */
-function scene(row: Partial<PresenceRow> = {}) {
+function createScene(row: Partial<PresenceRow> = {}) {
   const writtenChanges: string[] = [];
   const state = { isReachable: true, gate: Promise.resolve() };
   const write = (change: string) => async (): Promise<void> => {
@@ -30,7 +30,7 @@ function scene(row: Partial<PresenceRow> = {}) {
 }
 
 test('a change that could not be written is written later, however often the write fails', async () => {
-  const { written: writtenChanges, state, presence } = scene();
+  const { written: writtenChanges, state, presence } = createScene();
   state.isReachable = false;
   presence.noteConnected();
   await presence.whenWritten();
@@ -43,21 +43,21 @@ test('a change that could not be written is written later, however often the wri
 });
 
 test('a change that could not be written is not written after a newer change', async () => {
-  const { written: writtenChanges, state, presence } = scene();
+  const { written: writtenChanges, state, presence } = createScene();
   state.isReachable = false;
   presence.noteConnected();
   await presence.whenWritten();
   const response = Promise.withResolvers<void>();
   [state.isReachable, state.gate] = [true, response.promise];
   presence.noteDisconnected();
-  const caughtUp = presence.retryUnwrittenChange();
+  const retryPromise = presence.retryUnwrittenChange();
   response.resolve();
-  await caughtUp;
+  await retryPromise;
   assert.deepEqual(writtenChanges, ['last left']);
 });
 
 test('a guest counts as connected only until the first client connects, and does not count again after the last client has disconnected', async () => {
-  const { written: writtenChanges, presence } = scene();
+  const { written: writtenChanges, presence } = createScene();
   presence.noteConnected('guest');
   assert.equal(presence.count, 1);
   presence.noteConnected();
@@ -74,7 +74,7 @@ test('a guest counts as connected only until the first client connects, and does
 });
 
 test('a session that has only had guests begins its grace period when the last guest disconnects', async () => {
-  const { written: writtenChanges, presence } = scene();
+  const { written: writtenChanges, presence } = createScene();
   presence.noteConnected('guest');
   presence.noteDisconnected('guest');
   await presence.whenWritten();
@@ -83,7 +83,7 @@ test('a session that has only had guests begins its grace period when the last g
 
 test('the deadline is connectBy before the first client, undefined while a client is connected, and then the end of the grace period', () => {
   const connectBy = new Date('2026-11-26T12:05:00Z');
-  const { presence, clock } = scene({ connectBy });
+  const { presence, clock } = createScene({ connectBy });
   assert.equal(presence.deadline, connectBy);
   presence.noteConnected();
   presence.noteConnected();
@@ -95,7 +95,7 @@ test('the deadline is connectBy before the first client, undefined while a clien
 });
 
 test('a session that is kept alive has no deadline, and a failed write stays pending until it succeeds', async () => {
-  const { presence, state } = scene({ keepAlive: true });
+  const { presence, state } = createScene({ keepAlive: true });
   state.isReachable = false;
   presence.noteConnected();
   presence.noteDisconnected();
@@ -107,7 +107,7 @@ test('a session that is kept alive has no deadline, and a failed write stays pen
 });
 
 test('a grace period sets the deadline of a session without clients, and not that of a session with clients', () => {
-  const { presence, clock } = scene();
+  const { presence, clock } = createScene();
   presence.noteConnected();
   presence.startGrace();
   assert.ok(!presence.deadline);

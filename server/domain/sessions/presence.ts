@@ -23,8 +23,8 @@ export class Presence {
   readonly #id: SessionId;
   readonly #keepAlive: boolean;
   readonly #parts: PresenceParts;
-  #clients = 0;
-  #guests = 0;
+  #clientCount = 0;
+  #guestCount = 0;
   #hasHadClient = false;
   #deadline: Date | undefined;
   #lastWrite: Promise<void> = Promise.resolve();
@@ -50,13 +50,13 @@ export class Presence {
 
   /** The number of connections that keep the session alive. */
   get count(): number {
-    return this.#clients + (this.#hasHadClient ? 0 : this.#guests);
+    return this.#clientCount + (this.#hasHadClient ? 0 : this.#guestCount);
   }
 
   noteConnected(kind: 'client' | 'guest' = 'client'): void {
-    if (kind === 'guest') this.#guests++;
+    if (kind === 'guest') this.#guestCount++;
     else {
-      this.#clients++;
+      this.#clientCount++;
       this.#hasHadClient = true;
     }
     if (kind === 'guest' && this.#hasHadClient) return;
@@ -67,8 +67,8 @@ export class Presence {
 
   /** `why` describes the reason if the client did not disconnect by itself. */
   noteDisconnected(kind: 'client' | 'guest' = 'client', why?: string): void {
-    if (kind === 'guest') this.#guests--;
-    else this.#clients--;
+    if (kind === 'guest') this.#guestCount--;
+    else this.#clientCount--;
     if (kind === 'guest' && this.#hasHadClient) return;
     const [now, clients] = [this.#parts.clock.now(), this.count];
     if (clients > 0) return this.#write(() => this.#parts.rows.recordClientDisconnected(this.#id, now, clients, why));

@@ -16,11 +16,11 @@ export interface SessionSearch {
 }
 
 /** Matches `user_metadata[` and likely misspellings of it, such as `metadata[`. */
-const TERM_START = /^\s*(user_metadata|\w+\[)/;
+const TERM_START_PATTERN = /^\s*(user_metadata|\w+\[)/;
 
 /** Parses metadata terms or words. A query that begins like a term is parsed as terms. */
 export function parseSessionQuery(text: string): SessionSearch {
-  if (TERM_START.test(text)) return { metadata: parseMetadataQuery(text) };
+  if (TERM_START_PATTERN.test(text)) return { metadata: parseMetadataQuery(text) };
   const words = [...new Set(text.trim().split(/\s+/))].filter(word => word !== '');
   if (words.length === 0)
     throw fault('invalid_query', 'q is blank.', { advice: `Omit it, or send words, or a term such as ${EXAMPLE}.` });
@@ -72,10 +72,10 @@ class Reader {
   }
 
   fail(expected: string): never {
-    const found = this.isAtEnd
+    const foundText = this.isAtEnd
       ? 'the text ends here'
       : `found ${JSON.stringify(this.#text.slice(this.#at, this.#at + 12))}`;
-    throw fault('invalid_query', `q could not be read at position ${this.#at}: ${found}; expected ${expected}.`, {
+    throw fault('invalid_query', `q could not be read at position ${this.#at}: ${foundText}; expected ${expected}.`, {
       advice: `Write q as ${EXAMPLE}, and join several terms with "${AND}".`,
       details: { position: this.#at },
     });
@@ -90,15 +90,15 @@ class Reader {
 
   #readQuoted(): string {
     this.expect("'", 'a single quote');
-    let value = '';
+    let quotedText = '';
     while (!this.#isAt("'")) {
       if (this.isAtEnd) this.fail('a closing single quote');
       if (this.#isAt('\\')) this.#escape();
-      value += this.#text.charAt(this.#at);
+      quotedText += this.#text.charAt(this.#at);
       this.#at += 1;
     }
     this.#at += 1;
-    return value;
+    return quotedText;
   }
 
   /** Skips a backslash; the character after it is taken literally. */
@@ -115,7 +115,7 @@ class Reader {
 /** Parses a list such as `RUNNING` or `RUNNING,PENDING`. */
 export function parseStatuses(text: string): SessionStatus[] {
   const words = text.split(',').map(word => word.trim());
-  return [...new Set(words.map(statusNamed))];
+  return [...new Set(words.map(requireStatus))];
 }
 
 /** Parses a list such as `crashed` or `crashed,out_of_memory`. */
@@ -128,7 +128,7 @@ export function parseEndReasons(text: string): EndReason[] {
   });
 }
 
-function statusNamed(word: string): SessionStatus {
+function requireStatus(word: string): SessionStatus {
   const status = SESSION_STATUSES.find(known => known === word);
   if (!status)
     throw invalidRequest([

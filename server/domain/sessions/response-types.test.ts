@@ -4,19 +4,19 @@ import { ResponseTypes } from './response-types.ts';
 
 const URL = 'https://a.test/report';
 
-function typeAfter(headers: unknown, type = 'Document'): string | undefined {
+function typeOfResponse(headers: unknown, type = 'Document'): string | undefined {
   const types = new ResponseTypes();
   types.handleEvent('Network.responseReceived', { type, response: { url: URL, headers } });
   return types.of(URL);
 }
 
 test('returns the content type that the server sent, in lower case and without parameters', () => {
-  assert.equal(typeAfter({ 'Content-Type': 'Text/CSV; charset=utf-8' }), 'text/csv');
-  assert.equal(typeAfter({ 'content-type': 'application/vnd.ms-excel' }), 'application/vnd.ms-excel');
+  assert.equal(typeOfResponse({ 'Content-Type': 'Text/CSV; charset=utf-8' }), 'text/csv');
+  assert.equal(typeOfResponse({ 'content-type': 'application/vnd.ms-excel' }), 'application/vnd.ms-excel');
 });
 
 test('ignores generic and invalid types, and resources other than documents', () => {
-  for (const value of [
+  for (const contentType of [
     'application/octet-stream',
     'application/force-download',
     'csv',
@@ -26,9 +26,9 @@ test('ignores generic and invalid types, and resources other than documents', ()
     7,
     null,
   ])
-    assert.equal(typeAfter({ 'content-type': value }), undefined, String(value));
-  for (const headers of [{}, undefined, 'x', []]) assert.equal(typeAfter(headers), undefined);
-  assert.equal(typeAfter({ 'content-type': 'image/png' }, 'Image'), undefined);
+    assert.equal(typeOfResponse({ 'content-type': contentType }), undefined, String(contentType));
+  for (const headers of [{}, undefined, 'x', []]) assert.equal(typeOfResponse(headers), undefined);
+  assert.equal(typeOfResponse({ 'content-type': 'image/png' }, 'Image'), undefined);
 });
 
 test('remembers the latest type of an address, for at most 100 addresses', () => {

@@ -87,7 +87,7 @@ export class SessionConnector {
     const sessionId = isUuid(id) ? (id as SessionId) : undefined;
     if (credentials.signingKey !== undefined) {
       if (!sessionId) throw notFound('Session', id);
-      const keyId = this.#parts.signing.agentKeyOf(sessionId, credentials.signingKey);
+      const keyId = this.#parts.signing.agentKeyIdOf(sessionId, credentials.signingKey);
       if (!keyId)
         throw fault('invalid_credentials', 'The signingKey does not belong to this session.', {
           advice: 'Use the connectUrl exactly as it was returned.',

@@ -121,12 +121,12 @@ export class SessionService implements Sessions {
     if (row.status !== 'RUNNING') throw sessionNotRunning(row.id, row.status);
     const { rows, clock } = this.#parts;
     const now = clock.now();
-    const values = {
+    const rowChange = {
       by,
       ...(change.userMetadata === undefined ? {} : { userMetadata: requireValidMetadata(change.userMetadata) }),
       ...(change.timeout === undefined ? {} : { expiresAt: await this.#newExpiry(row, change.timeout, now) }),
     };
-    const changedRow = await rows.change(row.applicationId, row.id, values, now);
+    const changedRow = await rows.change(row.applicationId, row.id, rowChange, now);
     if (changedRow) {
       this.#parts.liveSessions.get(row.id)?.setExpiry(changedRow.expiresAt);
       return changedRow;

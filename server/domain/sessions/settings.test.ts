@@ -36,8 +36,8 @@ test('equal launch settings have the same fingerprint, regardless of the order o
   const kept = { enablePdfViewer: false, ignoreCertificateErrors: false, viewport: { width: 900 }, logSession: false };
   assert.equal(fingerprint(launchSettings(kept)), fingerprint({}));
   const one = launchSettings({ locale: 'de-DE', userAgent: 'Agent/1.0', ignoreCertificateErrors: true });
-  const other = launchSettings({ ignoreCertificateErrors: true, userAgent: 'Agent/1.0', locale: 'de_DE' });
-  assert.equal(fingerprint(one), fingerprint(other));
+  const otherSettings = launchSettings({ ignoreCertificateErrors: true, userAgent: 'Agent/1.0', locale: 'de_DE' });
+  assert.equal(fingerprint(one), fingerprint(otherSettings));
   assert.notEqual(fingerprint(one), fingerprint({}));
 });
 

@@ -46,8 +46,8 @@ type Effect<Value> =
   /** Refused on the native mount. On the compatibility mount the setting has no effect, and the caller is warned. */
   | { readonly at: 'refused'; readonly warning: WarningCode };
 
-type Values = Required<BrowserSettings>;
-type SettingName = keyof Values;
+type SettingValues = Required<BrowserSettings>;
+type SettingName = keyof SettingValues;
 
 const SETTINGS = {
   engine: { at: 'launch', launch: engine => ({ engine }) },
@@ -87,7 +87,7 @@ const SETTINGS = {
   advancedStealth: { at: 'refused', warning: 'ignored' },
   os: { at: 'nowhere', warning: 'ignored' },
   fingerprint: { at: 'nowhere', warning: 'ignored' },
-} satisfies { readonly [N in SettingName]: Setting<Values[N]> };
+} satisfies { readonly [N in SettingName]: Setting<SettingValues[N]> };
 
 type EffectPlace = (typeof SETTINGS)[SettingName]['at'];
 type NameAt<P extends EffectPlace> = {
@@ -101,7 +101,7 @@ const STORED_PLACES: ReadonlySet<EffectPlace> = new Set(['launch', 'claim', 'wat
 export type KeptSettings = SettingsAt<'launch' | 'claim' | 'watcher'>;
 
 /** The same table, typed for use in loops: the entry for any name accepts the value for that name. */
-const TABLE: { readonly [N in SettingName]: AnySetting<Values[N]> } = SETTINGS;
+const SETTINGS_BY_NAME: { readonly [N in SettingName]: AnySetting<SettingValues[N]> } = SETTINGS;
 const SETTING_NAMES = Object.keys(SETTINGS) as readonly SettingName[]; // `Object.keys` returns `string[]`.
 
 interface AnySetting<Value> {
@@ -115,7 +115,7 @@ interface AnySetting<Value> {
 /** Returns the given settings that take effect in one of these places. */
 export function settingsAt<P extends EffectPlace>(settings: BrowserSettings, ...places: readonly P[]): SettingsAt<P> {
   const names = SETTING_NAMES.filter(
-    name => settings[name] !== undefined && places.some(place => place === TABLE[name].at),
+    name => settings[name] !== undefined && places.some(place => place === SETTINGS_BY_NAME[name].at),
   );
   // The type of `Object.fromEntries` does not contain the names.
   return Object.fromEntries(names.map(name => [name, settings[name]])) as SettingsAt<P>;
@@ -130,7 +130,9 @@ const SETTING_DEFAULTS: JsonObject = {
 
 /** Returns the stored settings that take effect, with the defaults of settings that are not stored. */
 export function effectiveSettings(stored: JsonObject): JsonObject {
-  const names = SETTING_NAMES.filter(name => STORED_PLACES.has(TABLE[name].at) && stored[name] !== undefined);
+  const names = SETTING_NAMES.filter(
+    name => STORED_PLACES.has(SETTINGS_BY_NAME[name].at) && stored[name] !== undefined,
+  );
   const viewport = { ...VIEWPORT_DEFAULT, ...(isObject(stored.viewport) ? stored.viewport : {}) };
   return { ...SETTING_DEFAULTS, ...Object.fromEntries(names.map(name => [name, stored[name]])), viewport };
 }
@@ -141,7 +143,7 @@ export function effectiveSettings(stored: JsonObject): JsonObject {
  */
 export const settingsWithoutEffect = (settings: BrowserSettings) =>
   SETTING_NAMES.flatMap(name => {
-    const { at, warning } = TABLE[name];
+    const { at, warning } = SETTINGS_BY_NAME[name];
     const isGiven = settings[name] !== undefined && settings[name] !== false;
     return warning && isGiven ? [{ name, code: warning, isRefused: at === 'refused' }] : [];
   });
@@ -149,34 +151,38 @@ export const settingsWithoutEffect = (settings: BrowserSettings) =>
 /** Returns the given settings that this engine does not support. `false` and an empty list count as not given. */
 export const unsupportedSettings = (settings: BrowserSettings, engine: Engine) =>
   SETTING_NAMES.flatMap(name => {
-    const [value, why] = [settings[name], TABLE[name].unsupportedBy?.[engine]];
+    const [value, why] = [settings[name], SETTINGS_BY_NAME[name].unsupportedBy?.[engine]];
     const isGiven = value !== undefined && value !== false && !(Array.isArray(value) && value.length === 0);
     return why !== undefined && isGiven ? [{ name, why }] : [];
   });
 
 export const launchSettings = (stored: KeptSettings, preparedSettings: LaunchSettings = {}): LaunchSettings =>
-  joinLaunchSettings([...SETTING_NAMES.map(name => launchOf(name, stored)), windowOf(stored), preparedSettings]);
+  joinLaunchSettings([
+    ...SETTING_NAMES.map(name => launchSettingsOf(name, stored)),
+    windowSettingsOf(stored),
+    preparedSettings,
+  ]);
 
 /**
  * Headless shell opens new pages with the window size that it was started with, not with the size of the first page.
  */
-function windowOf({ engine, viewport }: KeptSettings): LaunchSettings {
+function windowSettingsOf({ engine, viewport }: KeptSettings): LaunchSettings {
   if (engine !== 'headless-shell') return {};
   const { width, height } = { ...VIEWPORT_DEFAULT, ...viewport };
   return { switches: [`--window-size=${width},${height}`] };
 }
 
-function launchOf<N extends SettingName>(name: N, stored: Partial<Values>): LaunchSettings {
+function launchSettingsOf<N extends SettingName>(name: N, stored: Partial<SettingValues>): LaunchSettings {
   const value = stored[name];
-  return (value !== undefined && TABLE[name].launch?.(value)) || {};
+  return (value !== undefined && SETTINGS_BY_NAME[name].launch?.(value)) || {};
 }
 
 export const claimSettings = (stored: KeptSettings): ClaimSettings =>
-  Object.assign({ viewport: VIEWPORT_DEFAULT }, ...SETTING_NAMES.map(name => claimOf(name, stored)));
+  Object.assign({ viewport: VIEWPORT_DEFAULT }, ...SETTING_NAMES.map(name => claimSettingsOf(name, stored)));
 
-function claimOf<N extends SettingName>(name: N, stored: Partial<Values>): Partial<ClaimSettings> {
+function claimSettingsOf<N extends SettingName>(name: N, stored: Partial<SettingValues>): Partial<ClaimSettings> {
   const value = stored[name];
-  return (value !== undefined && TABLE[name].claim?.(value)) || {};
+  return (value !== undefined && SETTINGS_BY_NAME[name].claim?.(value)) || {};
 }
 
 /**

@@ -12,19 +12,19 @@ const signing = new Signing(new Secret('s'.repeat(32)), 'https://browsers.exampl
 
 test('accepts a signing key only for its own session, and returns the id of its agent key', () => {
   const key = signing.keyOf(one, agentKeyId);
-  assert.equal(signing.agentKeyOf(one, key), agentKeyId);
-  for (const wrong of ['', `${key}x`, `x${key}`, key.slice(0, -1), signing.keyOf(two, agentKeyId)])
-    assert.equal(signing.agentKeyOf(one, wrong), undefined, wrong);
+  assert.equal(signing.agentKeyIdOf(one, key), agentKeyId);
+  for (const wrongKey of ['', `${key}x`, `x${key}`, key.slice(0, -1), signing.keyOf(two, agentKeyId)])
+    assert.equal(signing.agentKeyIdOf(one, wrongKey), undefined, wrongKey);
 });
 
 test('refuses a signing key in which the id of the agent key was replaced', () => {
   const [mine, theirs] = [agentKeyId, otherKeyId].map(id => id.replaceAll('-', '')) as [string, string];
-  assert.equal(signing.agentKeyOf(one, signing.keyOf(one, agentKeyId).replace(mine, theirs)), undefined);
+  assert.equal(signing.agentKeyIdOf(one, signing.keyOf(one, agentKeyId).replace(mine, theirs)), undefined);
 });
 
 test('derives different signing keys from different secrets', () => {
-  const foreign = new Signing(new Secret('t'.repeat(32)), 'https://browsers.example');
-  assert.equal(foreign.agentKeyOf(one, signing.keyOf(one, agentKeyId)), undefined);
+  const otherSigning = new Signing(new Secret('t'.repeat(32)), 'https://browsers.example');
+  assert.equal(otherSigning.agentKeyIdOf(one, signing.keyOf(one, agentKeyId)), undefined);
 });
 
 test('builds the connect address from the public URL', () => {

@@ -8,7 +8,7 @@ import type { AgentCaller } from '../identity/caller.ts';
 import type { ConnectFields } from './session.ts';
 
 export const CONNECT_SCOPE = 'browsers:connect';
-const PREFIX = 'k_';
+const SIGNING_KEY_PREFIX = 'k_';
 /** `k_`, the agent key's id without its dashes, and 43 characters of signature. */
 const SIGNING_KEY_PATTERN = /^k_([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})[\w-]{43}$/;
 
@@ -21,9 +21,9 @@ export class Signing {
     this.#publicUrl = publicUrl;
   }
 
-  keyOf(id: SessionId, agentKey: KeyId): string {
-    const signature = createHmac('sha256', this.#secret.reveal()).update(`connect:${id}:${agentKey}`);
-    return `${PREFIX}${agentKey.replaceAll('-', '')}${signature.digest('base64url')}`;
+  keyOf(id: SessionId, agentKeyId: KeyId): string {
+    const signature = createHmac('sha256', this.#secret.reveal()).update(`connect:${id}:${agentKeyId}`);
+    return `${SIGNING_KEY_PREFIX}${agentKeyId.replaceAll('-', '')}${signature.digest('base64url')}`;
   }
 
   /** The pass with which the service itself connects to an exclusive session. Never sent in a response. */
@@ -32,19 +32,21 @@ export class Signing {
   }
 
   isPass(id: SessionId, pass: string): boolean {
-    const expected = Buffer.from(this.passOf(id).reveal());
+    const expectedBytes = Buffer.from(this.passOf(id).reveal());
     const passBytes = Buffer.from(pass);
-    return passBytes.length === expected.length && timingSafeEqual(passBytes, expected);
+    return passBytes.length === expectedBytes.length && timingSafeEqual(passBytes, expectedBytes);
   }
 
   /** The agent key that the signing key was issued to. Undefined if `key` is not a signing key of this session. */
-  agentKeyOf(id: SessionId, key: string): KeyId | undefined {
+  agentKeyIdOf(id: SessionId, key: string): KeyId | undefined {
     const [, ...parts] = SIGNING_KEY_PATTERN.exec(key) ?? [];
     if (parts.length === 0) return undefined;
-    const agentKey = parts.join('-') as KeyId; // Not verified yet. The key is compared below.
-    const expected = Buffer.from(this.keyOf(id, agentKey));
+    const agentKeyId = parts.join('-') as KeyId; // Not verified yet. The key is compared below.
+    const expectedBytes = Buffer.from(this.keyOf(id, agentKeyId));
     const keyBytes = Buffer.from(key);
-    return keyBytes.length === expected.length && timingSafeEqual(keyBytes, expected) ? agentKey : undefined;
+    return keyBytes.length === expectedBytes.length && timingSafeEqual(keyBytes, expectedBytes)
+      ? agentKeyId
+      : undefined;
   }
 
   /** The connect fields. Undefined if this caller may not connect. */
@@ -52,8 +54,8 @@ export class Signing {
     return scopes.has(CONNECT_SCOPE) ? this.fieldsOf(id, keyId) : undefined;
   }
 
-  fieldsOf(id: SessionId, agentKey: KeyId): ConnectFields {
-    const signingKey = this.keyOf(id, agentKey);
+  fieldsOf(id: SessionId, agentKeyId: KeyId): ConnectFields {
+    const signingKey = this.keyOf(id, agentKeyId);
     return {
       connectUrl: `${this.webSocketUrlOf(id)}?signingKey=${signingKey}`,
       seleniumRemoteUrl: `${this.#publicUrl}/v1/browsers/webdriver`,

@@ -8,7 +8,7 @@ import { addMs, type Clock, callAt } from '../../kit/clock.ts';
  * A start releases its place after this time, because it is then probably waiting for something other than a processor.
  * The next start need not wait for it.
  */
-const PLACE_MAX_MS = 3_000;
+const PLACE_TIMEOUT_MS = 3_000;
 
 export class StartGate {
   readonly #clock: Clock;
@@ -28,7 +28,7 @@ export class StartGate {
 
   /** Runs a start when there is a place, in order of arrival. Rejects if the signal aborts first. */
   async inTurn<T>(start: () => Promise<T>, signal: AbortSignal): Promise<T> {
-    await this.#turn(signal);
+    await this.#waitForTurn(signal);
     return this.#run(start);
   }
 
@@ -46,7 +46,7 @@ export class StartGate {
       this.#takenPlaces--;
       this.#admit();
     };
-    const placeTimeout = callAt(this.#clock, addMs(this.#clock.now(), PLACE_MAX_MS), releasePlace);
+    const placeTimeout = callAt(this.#clock, addMs(this.#clock.now(), PLACE_TIMEOUT_MS), releasePlace);
     try {
       return await start();
     } finally {
@@ -55,7 +55,7 @@ export class StartGate {
     }
   }
 
-  async #turn(signal: AbortSignal): Promise<void> {
+  async #waitForTurn(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     if (this.#takenPlaces < this.#places) return void this.#takenPlaces++;
     const { promise, resolve, reject } = Promise.withResolvers<void>();

@@ -15,12 +15,12 @@ import type { StartGate } from './start-gate.ts';
 /** A browser that has been waiting this long is replaced. */
 const WAIT_MAX_MS = 30 * 60_000;
 /** Browsers with settings that have not been requested for this long are no longer started in advance. */
-const RECENT_MS = 10 * 60_000;
-const START_MS = 30_000;
+const LAUNCH_MEMORY_MS = 10 * 60_000;
+const START_TIMEOUT_MS = 30_000;
 const BACKOFF_MIN_MS = 1_000;
 const BACKOFF_MAX_MS = 60_000;
 /** Consecutive failed starts after which /readyz reports that browsers do not start. */
-const UNHEALTHY_FAILURES = 3;
+const UNHEALTHY_FAILURES_MIN = 3;
 /**
  * How long failed starts count if no browsers are started in advance. In that case, only a create can show that
  * browsers start again.
@@ -106,7 +106,7 @@ export class WarmPool {
   get health(): { ok: boolean; detail: string } {
     const { size, clock } = this.#parts;
     const areFailuresPast = size === 0 && (!this.#failedAt || addMs(this.#failedAt, FAILURE_MEMORY_MS) < clock.now());
-    const ok = areFailuresPast || this.#failures < UNHEALTHY_FAILURES;
+    const ok = areFailuresPast || this.#failures < UNHEALTHY_FAILURES_MIN;
     return {
       ok,
       detail: ok ? `${this.#idleBrowsers.length} warm browsers` : `${this.#failures} browsers in a row did not start`,
@@ -176,7 +176,7 @@ export class WarmPool {
     this.#fill();
     try {
       return await withTimeout(
-        START_MS,
+        START_TIMEOUT_MS,
         'a browser that is being started',
         () => pendingBrowser.arrival.promise,
         signal,
@@ -211,7 +211,7 @@ export class WarmPool {
 
   async #start(launch: LaunchSettings): Promise<void> {
     const { browserHost, clock, log } = this.#parts;
-    const signal = AbortSignal.any([this.#closeController.signal, AbortSignal.timeout(START_MS)]);
+    const signal = AbortSignal.any([this.#closeController.signal, AbortSignal.timeout(START_TIMEOUT_MS)]);
     const edition = browserHost.programId(launch);
     const background = !this.#parts.claims.areContinuous;
     const arrival = Promise.withResolvers<BootedBrowser | undefined>();
@@ -277,7 +277,7 @@ export class WarmPool {
   #remember(settingsKey: string, launch: LaunchSettings): void {
     if (settingsKey === this.#defaultSettingsKey) return;
     this.#recentLaunches.delete(settingsKey);
-    this.#recentLaunches.set(settingsKey, { launch, until: addMs(this.#parts.clock.now(), RECENT_MS) });
+    this.#recentLaunches.set(settingsKey, { launch, until: addMs(this.#parts.clock.now(), LAUNCH_MEMORY_MS) });
     const [oldest] = this.#recentLaunches.keys();
     if (this.#recentLaunches.size > this.#parts.size && oldest !== undefined) this.#recentLaunches.delete(oldest);
   }
@@ -310,8 +310,8 @@ export class WarmPool {
    * as current.
    */
   #isCurrent({ edition, launch }: IdleBrowser): boolean {
-    const installedEdition = this.#parts.browserHost.programId(launch);
-    return installedEdition === undefined || edition === installedEdition;
+    const installedProgramId = this.#parts.browserHost.programId(launch);
+    return installedProgramId === undefined || edition === installedProgramId;
   }
 
   #isBackingOff(): boolean {

@@ -14,7 +14,7 @@ import type { LiveSession } from './live.ts';
 import { joinLaunchSettings } from './settings.ts';
 
 /** The time limit for `salvage`, which does only short work. Longer work is recorded in rows and done later. */
-const SALVAGE_MS = 30_000;
+const SALVAGE_TIMEOUT_MS = 30_000;
 
 export interface Watcher {
   /** The key of the watcher's part of `SessionRow.settings`. */
@@ -70,11 +70,11 @@ export interface CheckResult {
 
 /** Calls all watchers of the list. */
 export class Watchers {
-  readonly #list: readonly Watcher[];
+  readonly #watchers: readonly Watcher[];
   readonly #log: Log;
 
   constructor(list: readonly Watcher[], log: Log) {
-    this.#list = list;
+    this.#watchers = list;
     this.#log = log;
   }
 
@@ -92,7 +92,7 @@ export class Watchers {
         await one().catch(error => this.#log.error('session.not_undone', { sessionId: id, reason: reason(error) }));
     };
     try {
-      for (const watcher of this.#list) {
+      for (const watcher of this.#watchers) {
         const checkResult = await watcher.check?.(caller, request, id, signal);
         if (checkResult?.storedSettings) settingsByWatcher[watcher.name] = checkResult.storedSettings;
         if (checkResult?.undo) undoSteps.push(() => checkResult.undo?.() ?? Promise.resolve());
@@ -105,7 +105,7 @@ export class Watchers {
   }
 
   async prepare(row: SessionRow, signal: AbortSignal): Promise<Preparation | undefined> {
-    const preparationResults = await Promise.all(this.#list.map(watcher => watcher.prepare?.(row, signal)));
+    const preparationResults = await Promise.all(this.#watchers.map(watcher => watcher.prepare?.(row, signal)));
     const preparations = preparationResults.filter(preparation => preparation !== undefined);
     if (preparations.length === 0) return undefined;
     const mounts = preparations.flatMap(one => one.mounts ?? []);
@@ -113,7 +113,7 @@ export class Watchers {
     return {
       ...(mounts.length > 0 ? { mounts } : {}),
       ...joinLaunchSettings(preparations),
-      ...(fills.length > 0 ? { fill: inTurn(fills) } : {}),
+      ...(fills.length > 0 ? { fill: joinFills(fills) } : {}),
     };
   }
 
@@ -124,8 +124,8 @@ export class Watchers {
       const attendance = await watcher.attend?.(liveSession, row, combinedSignal);
       if (attendance) liveSession.addAttendance(watcher.name, attendance);
     };
-    for (const watcher of this.#list) if (watcher.mustAttendFirst) await attend(watcher);
-    const attendPromises = this.#list.filter(({ mustAttendFirst }) => !mustAttendFirst).map(attend);
+    for (const watcher of this.#watchers) if (watcher.mustAttendFirst) await attend(watcher);
+    const attendPromises = this.#watchers.filter(({ mustAttendFirst }) => !mustAttendFirst).map(attend);
     for (const one of attendPromises) one.catch(error => failureController.abort(error));
     // Wait for all watchers even if one has failed, because nothing would end an attendance that is returned later.
     await Promise.allSettled(attendPromises);
@@ -135,29 +135,30 @@ export class Watchers {
   /** Calls all watchers. If one fails, the others are not affected. */
   async salvage(row: SessionRow, remains: Remains): Promise<void> {
     await Promise.all(
-      this.#list.map(watcher =>
-        withTimeout(SALVAGE_MS, `${watcher.name} to be salvaged`, async () => watcher.salvage?.(row, remains)).catch(
-          error =>
-            this.#log.error('session.not_salvaged', { sessionId: row.id, what: watcher.name, reason: reason(error) }),
+      this.#watchers.map(watcher =>
+        withTimeout(SALVAGE_TIMEOUT_MS, `${watcher.name} to be salvaged`, async () =>
+          watcher.salvage?.(row, remains),
+        ).catch(error =>
+          this.#log.error('session.not_salvaged', { sessionId: row.id, what: watcher.name, reason: reason(error) }),
         ),
       ),
     );
   }
 
   ended(row: SessionRow): void {
-    for (const watcher of this.#list) watcher.ended?.(row);
+    for (const watcher of this.#watchers) watcher.ended?.(row);
   }
 
   async describe(row: SessionRow): Promise<Partial<SessionView>> {
-    const parts = await Promise.all(this.#list.map(watcher => watcher.describe?.(row)));
-    const browserSettings = Object.assign({}, ...parts.map(part => part?.browserSettings));
-    return Object.assign({}, ...parts, { browserSettings });
+    const partialViews = await Promise.all(this.#watchers.map(watcher => watcher.describe?.(row)));
+    const browserSettings = Object.assign({}, ...partialViews.map(part => part?.browserSettings));
+    return Object.assign({}, ...partialViews, { browserSettings });
   }
 }
 
 type Fill = NonNullable<Preparation['fill']>;
 
-const inTurn =
+const joinFills =
   (fills: readonly Fill[]): Fill =>
   async (place, signal) => {
     for (const fill of fills) await fill(place, signal);

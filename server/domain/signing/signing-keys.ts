@@ -10,9 +10,9 @@ import type {
   Signer,
   sign,
   signBytes,
-  verified,
+  verify,
 } from '../../engines/vault/signing.ts';
-import type { Place, Vault } from '../../engines/vault/vault.ts';
+import type { SealBinding, Vault } from '../../engines/vault/vault.ts';
 import { addMs, type Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { JsonObject } from '../../kit/json.ts';
@@ -20,7 +20,7 @@ import type { Log } from '../../kit/log.ts';
 
 const DAY_MS = 24 * 3600_000;
 /** How long a retired key is published: as long as anything that it signed is kept. */
-const PUBLISHED_MS = 400 * DAY_MS;
+const RETIRED_KEY_PUBLICATION_MS = 400 * DAY_MS;
 
 export interface SigningKeysParts {
   readonly store: Pick<Store, 'signingKeys'>;
@@ -30,7 +30,7 @@ export interface SigningKeysParts {
     readonly publicKeyOf: typeof publicKeyOf;
     readonly sign: typeof sign;
     readonly signBytes: typeof signBytes;
-    readonly verified: typeof verified;
+    readonly verify: typeof verify;
   };
   /** The owner to which the vault assigns data that belongs to no application. */
   readonly installationOwner: string;
@@ -60,9 +60,9 @@ export class SigningKeys {
   }
 
   /** Verifies a signature and returns the payload. Undefined if no trusted key signed it as this type. */
-  async verified(jws: string, typ: string): Promise<Buffer | undefined> {
+  async verify(jws: string, typ: string): Promise<Buffer | undefined> {
     const keys = await this.#keys();
-    return this.#parts.engine.verified(jws, typ, new Map(keys.map(({ kid, jwk }) => [kid, jwk])));
+    return this.#parts.engine.verify(jws, typ, new Map(keys.map(({ kid, jwk }) => [kid, jwk])));
   }
 
   /** Creates a new active key and returns its id. */
@@ -75,8 +75,8 @@ export class SigningKeys {
 
   async jwks(): Promise<JsonWebKeySet> {
     await this.#activeRow();
-    const since = addMs(this.#parts.clock.now(), -PUBLISHED_MS);
-    const publishedKeys = (await this.#keys()).filter(({ retiredAt }) => !retiredAt || retiredAt > since);
+    const publishedSince = addMs(this.#parts.clock.now(), -RETIRED_KEY_PUBLICATION_MS);
+    const publishedKeys = (await this.#keys()).filter(({ retiredAt }) => !retiredAt || retiredAt > publishedSince);
     return { keys: publishedKeys.map(publicView) };
   }
 
@@ -136,14 +136,14 @@ export class SigningKeys {
     return { kid, publicJwk, sealed, createdAt: clock.now() };
   }
 
-  #placeOf(kid: string): Place {
+  #placeOf(kid: string): SealBinding {
     return { owner: this.#parts.installationOwner, kind: 'signing_key', id: kid, version: 1 };
   }
 }
 
 const publicView = ({ kid, jwk, retiredAt }: PublicKey & { retiredAt?: Date }): JsonWebKeySet['keys'][number] => ({
-  ...{ kty: 'OKP', crv: 'Ed25519', alg: 'EdDSA', use: 'sig', kid, x: textOf(jwk) },
+  ...{ kty: 'OKP', crv: 'Ed25519', alg: 'EdDSA', use: 'sig', kid, x: xCoordinateOf(jwk) },
   ...(retiredAt ? { berth_retired_at: retiredAt.toISOString() } : {}),
 });
 
-const textOf = ({ x }: JsonObject): string => (typeof x === 'string' ? x : '');
+const xCoordinateOf = ({ x }: JsonObject): string => (typeof x === 'string' ? x : '');

@@ -33,7 +33,7 @@ export interface CredentialCall {
   readonly keyId: KeyId;
 }
 
-const BATCH = 500;
+const USES_PER_RUN_MAX = 500;
 
 export class CallCredentials {
   readonly #parts: CallCredentialsParts;
@@ -43,13 +43,13 @@ export class CallCredentials {
   }
 
   /** Returns the problem with a binding to this host, or undefined if the binding is valid. */
-  async problem(application: ApplicationId, auth: Auth, host: string): Promise<string | undefined> {
+  async findProblem(application: ApplicationId, auth: Auth, host: string): Promise<string | undefined> {
     const row = await this.#parts.store.storedCredentials.get(application, auth.credentialId);
     return row ? this.#problemOf(row, auth, host) : `names the credential ${auth.credentialId}, which does not exist`;
   }
 
   /** @throws Fault `credential_missing` */
-  async forCall(application: ApplicationId, auth: Auth, host: string): Promise<CallCredential> {
+  async openForCall(application: ApplicationId, auth: Auth, host: string): Promise<CallCredential> {
     const { store, seal } = this.#parts;
     const row = await store.storedCredentials.get(application, auth.credentialId);
     const problem = row ? this.#problemOf(row, auth, host) : 'names a credential that does not exist';
@@ -60,7 +60,7 @@ export class CallCredentials {
   }
 
   /** Counts a call, for `lastUsedAt` and the audit log. */
-  async count(use: CredentialCall): Promise<void> {
+  async countUse(use: CredentialCall): Promise<void> {
     const now = this.#parts.clock.now();
     await this.#parts.store.storedCredentials.count({ ...use, day: utcDay(now) }, now);
   }
@@ -69,11 +69,11 @@ export class CallCredentials {
   async recordUses(): Promise<{ recorded: number }> {
     const { store, audit, clock } = this.#parts;
     const recorded = await store.atomically(async trx => {
-      const uses = await trx.storedCredentials.takeUses(utcDay(clock.now()), BATCH);
+      const uses = await trx.storedCredentials.takeUses(utcDay(clock.now()), USES_PER_RUN_MAX);
       // Written in the order of the application ids. Each entry locks the chain of its application until the commit, so
       // a different order could cause a deadlock.
       for (const use of uses.toSorted((a, b) => (a.applicationId < b.applicationId ? -1 : 1)))
-        await audit.record(entryOf(use), trx);
+        await audit.record(auditEventOf(use), trx);
       return uses.length;
     });
     return { recorded };
@@ -95,7 +95,7 @@ export class CallCredentials {
   }
 }
 
-const entryOf = ({ applicationId, credentialId, operationId, keyId, day, calls }: CredentialUse): AuditEvent => ({
+const auditEventOf = ({ applicationId, credentialId, operationId, keyId, day, calls }: CredentialUse): AuditEvent => ({
   ...{ actor: { kind: 'agent_key', id: keyId }, action: 'credential.used', applicationId, outcome: 'success' },
   ...{ target: { kind: 'credential', id: credentialId }, details: { operationId, day, calls } },
 });

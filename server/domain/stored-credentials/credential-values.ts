@@ -21,20 +21,22 @@ const PASSWORD_CHARACTERS_MIN = 4;
 /** A string without line breaks or other control characters. */
 const LINE = /^[^\p{Cc}]*$/u;
 /** A string that can be sent in a header without encoding. */
-const HEADER_VALUE = /^[\u0020-\u007e]*$/;
+const HEADER_VALUE_PATTERN = /^[\u0020-\u007e]*$/;
 const PEM = /^-----BEGIN [A-Z0-9 ]+-----\r?\n[A-Za-z0-9+/=\r\n:,. -]+-----END [A-Z0-9 ]+-----\s*$/;
-const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
+const BASE64_PATTERN = /^[A-Za-z0-9+/]*={0,2}$/;
 
-const USERNAME: Field = { name: 'username', minLength: 1, maxLength: 512, pattern: LINE };
+const USERNAME_FIELD: Field = { name: 'username', minLength: 1, maxLength: 512, pattern: LINE };
 
 const FIELDS: Readonly<Record<StoredCredentialType, readonly Field[]>> = {
-  api_key: [{ name: 'key', minLength: SECRET_CHARACTERS_MIN, maxLength: TEXT_CHARACTERS_MAX, pattern: HEADER_VALUE }],
+  api_key: [
+    { name: 'key', minLength: SECRET_CHARACTERS_MIN, maxLength: TEXT_CHARACTERS_MAX, pattern: HEADER_VALUE_PATTERN },
+  ],
   basic: [
-    USERNAME,
+    USERNAME_FIELD,
     { name: 'password', minLength: PASSWORD_CHARACTERS_MIN, maxLength: TEXT_CHARACTERS_MAX, pattern: LINE },
   ],
   login: [
-    USERNAME,
+    USERNAME_FIELD,
     { name: 'password', minLength: PASSWORD_CHARACTERS_MIN, maxLength: TEXT_CHARACTERS_MAX },
     { name: 'totpSeed', minLength: 16, maxLength: 256, isOptional: true, pattern: /^[A-Z2-7 ]+=*$/i },
   ],
@@ -45,7 +47,7 @@ const FIELDS: Readonly<Record<StoredCredentialType, readonly Field[]>> = {
   private_key: [{ name: 'pem', minLength: 64, maxLength: 16_384, pattern: PEM }],
   file: [
     { name: 'name', minLength: 1, maxLength: 255, pattern: LINE },
-    { name: 'base64', minLength: 4, maxLength: Math.ceil(CREDENTIAL_FILE_BYTES_MAX / 3) * 4, pattern: BASE64 },
+    { name: 'base64', minLength: 4, maxLength: Math.ceil(CREDENTIAL_FILE_BYTES_MAX / 3) * 4, pattern: BASE64_PATTERN },
   ],
 };
 
@@ -71,10 +73,13 @@ function problemOf(
   if (text === undefined) return isOptional ? undefined : 'is missing';
   if (text.length < minLength || text.length > maxLength) return `must have ${minLength} to ${maxLength} characters`;
   if (!text.isWellFormed() || text.includes('\0')) return 'contains a character that is not allowed';
-  if (form === BASE64 && (text.length % 4 !== 0 || Buffer.byteLength(text, 'base64') > CREDENTIAL_FILE_BYTES_MAX))
+  if (
+    form === BASE64_PATTERN &&
+    (text.length % 4 !== 0 || Buffer.byteLength(text, 'base64') > CREDENTIAL_FILE_BYTES_MAX)
+  )
     return `is not base64 of at most ${CREDENTIAL_FILE_BYTES_MAX} bytes`;
   if (!form || form.test(text)) return undefined;
-  return form === HEADER_VALUE
+  return form === HEADER_VALUE_PATTERN
     ? 'contains a character that cannot be sent in a header: only printable ASCII characters can'
     : 'does not have the required format';
 }

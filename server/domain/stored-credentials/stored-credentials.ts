@@ -5,7 +5,7 @@ import { PAGE_LIMIT_DEFAULT, type PageQuery } from '../../../contract/common.ts'
 import { CREDENTIAL_ID_OPTIONS } from '../../../contract/credential-names.ts';
 import {
   type CredentialValue,
-  EARLIER_VERSION_HOURS,
+  EARLIER_VERSION_RETENTION_HOURS,
   STORED_CREDENTIALS_PER_APPLICATION_MAX,
   type StoredCredential,
   type StoredCredentialPage,
@@ -27,7 +27,7 @@ import { byCaller } from '../audit/by-caller.ts';
 import { fault, invalidRequest, limitReached, notFound, nothingToMatch, preconditionFailed } from '../faults.ts';
 import type { Applications } from '../identity/applications.ts';
 import type { AccountCaller } from '../identity/caller.ts';
-import { futureExpiry } from '../identity/credential-rules.ts';
+import { parseFutureExpiry } from '../identity/credential-rules.ts';
 import type { Cursors } from '../identity/cursors.ts';
 import { listPageById } from '../identity/page-by-id.ts';
 import { revisionFrom } from '../identity/revisions.ts';
@@ -64,7 +64,7 @@ export interface WrittenCredential {
 type CredentialAction = `credential.${'written' | 'rotated' | 'rolled_back' | 'deleted'}`;
 
 const ID_PATTERN = new RegExp(CREDENTIAL_ID_OPTIONS.pattern);
-const EARLIER_VERSION_MS = EARLIER_VERSION_HOURS * 3_600_000;
+const EARLIER_VERSION_MS = EARLIER_VERSION_RETENTION_HOURS * 3_600_000;
 
 export class StoredCredentials {
   readonly #parts: StoredCredentialsParts;
@@ -167,7 +167,7 @@ export class StoredCredentials {
     if (label !== undefined && /[\p{Cc}]/u.test(label))
       issues.push({ path: 'label', message: 'contains a control character' });
     if (issues.length > 0) throw invalidRequest(issues);
-    const validUntil = futureExpiry(expiresAt, this.#parts.clock.now());
+    const validUntil = parseFutureExpiry(expiresAt, this.#parts.clock.now());
     return {
       type,
       hosts: [...new Set(hosts.flatMap(host => hostIn(host) ?? []))],
@@ -200,7 +200,14 @@ export class StoredCredentials {
       );
       if (outcome === 'limit_reached') throw limitReached('credentials in this application', max);
       if (!outcome) throw preconditionFailed();
-      await this.#record(trx, 'credential.written', caller, applicationId, credentialId, factsOf(version, content));
+      await this.#record(
+        trx,
+        'credential.written',
+        caller,
+        applicationId,
+        credentialId,
+        auditDetailsOf(version, content),
+      );
     });
   }
 
@@ -220,7 +227,7 @@ export class StoredCredentials {
     await store.atomically(async trx => {
       const isRotated = await trx.storedCredentials.rotate(applicationId, id, revision, version, newVersion, times);
       if (!isRotated) throw preconditionFailed();
-      await this.#record(trx, action, caller, applicationId, id, factsOf(version, content));
+      await this.#record(trx, action, caller, applicationId, id, auditDetailsOf(version, content));
     });
   }
 
@@ -269,7 +276,7 @@ export class StoredCredentials {
   }
 }
 
-const factsOf = (version: number, { type, hosts, origins }: CredentialContent): Record<string, Detail> => ({
+const auditDetailsOf = (version: number, { type, hosts, origins }: CredentialContent): Record<string, Detail> => ({
   version,
   type,
   hosts,

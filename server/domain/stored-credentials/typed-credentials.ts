@@ -87,7 +87,7 @@ export class TypedCredentials {
   }
 
   /** A description of why these credentials cannot be typed, or undefined. */
-  async problem(application: ApplicationId, ids: readonly string[]): Promise<string | undefined> {
+  async findProblem(application: ApplicationId, ids: readonly string[]): Promise<string | undefined> {
     for (const id of ids) {
       const problem = this.#problemOf(id, await this.#parts.rows.get(application, id));
       if (problem !== undefined) return problem;
@@ -98,22 +98,25 @@ export class TypedCredentials {
   /** @throws Fault `credential_missing` */
   async open(application: ApplicationId, credentialParts: readonly CredentialPart[]): Promise<OpenedCredentials> {
     const { rows, seal, codeOf, clock } = this.#parts;
-    const openedById = new Map<string, { readonly value: CredentialValue; readonly origins: readonly string[] }>();
+    const credentialsById = new Map<string, { readonly value: CredentialValue; readonly origins: readonly string[] }>();
     for (const { credential: id, part } of credentialParts) {
-      const row = openedById.has(id) ? undefined : await rows.get(application, id);
-      const problem = openedById.has(id) ? undefined : this.#problemOf(id, row);
+      const row = credentialsById.has(id) ? undefined : await rows.get(application, id);
+      const problem = credentialsById.has(id) ? undefined : this.#problemOf(id, row);
       if (problem !== undefined) throw credentialMissing(problem);
       if (row)
-        openedById.set(id, { value: await seal.open(row.current, row.current.sealed), origins: row.current.origins });
+        credentialsById.set(id, {
+          value: await seal.open(row.current, row.current.sealed),
+          origins: row.current.origins,
+        });
       if (part !== 'totp') continue;
-      const { totpSeed } = openedById.get(id)?.value ?? {};
+      const { totpSeed } = credentialsById.get(id)?.value ?? {};
       if (totpSeed === undefined || !canMakeCode(() => codeOf(new Secret(totpSeed), clock.now())))
         throw credentialMissing(`requires a one-time code of the credential ${id}, which has no usable totpSeed`);
     }
     return {
-      ids: [...openedById.keys()],
+      ids: [...credentialsById.keys()],
       textOf: ({ credential, part }) => {
-        const { value, origins } = openedById.get(credential) ?? { value: {}, origins: [] };
+        const { value, origins } = credentialsById.get(credential) ?? { value: {}, origins: [] };
         const { username = '', password = '', totpSeed = '' } = value;
         const text = part === 'totp' ? codeOf(new Secret(totpSeed), clock.now()) : undefined;
         return { text: text ?? new Secret(part === 'password' ? password : username), origins };

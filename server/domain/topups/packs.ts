@@ -9,8 +9,8 @@ const SIGNATURE_BYTES = 24;
 
 /** Creates the id of a quote for these packs and this application, valid until this time. */
 export function quoteIdOf(secret: Secret, application: string, packs: readonly Pack[], validUntil: Date): string {
-  const until = validUntil.getTime().toString(36);
-  return `${until}.${signatureOf(secret, application, packs, until).toString('base64url')}`;
+  const untilText = validUntil.getTime().toString(36);
+  return `${untilText}.${signatureOf(secret, application, packs, untilText).toString('base64url')}`;
 }
 
 /** Whether the quote is for these packs and this application, and has not expired. */
@@ -21,16 +21,16 @@ export function isQuoteValid(
   quoteId: string,
   now: Date,
 ): boolean {
-  const [until = '', signatureText = ''] = quoteId.split('.');
+  const [untilText = '', signatureText = ''] = quoteId.split('.');
   const presentedSignature = Buffer.from(signatureText, 'base64url');
-  const expectedSignature = signatureOf(secret, application, packs, until);
+  const expectedSignature = signatureOf(secret, application, packs, untilText);
   const isGenuine =
     presentedSignature.length === expectedSignature.length && timingSafeEqual(presentedSignature, expectedSignature);
-  return isGenuine && Number.parseInt(until, 36) > now.getTime();
+  return isGenuine && Number.parseInt(untilText, 36) > now.getTime();
 }
 
-const signatureOf = (secret: Secret, application: string, packs: readonly Pack[], until: string): Buffer =>
+const signatureOf = (secret: Secret, application: string, packs: readonly Pack[], untilText: string): Buffer =>
   createHmac('sha256', secret.reveal())
-    .update(['credit quote', application, until, digestOf(packs)].join('\n'))
+    .update(['credit quote', application, untilText, digestOf(packs)].join('\n'))
     .digest()
     .subarray(0, SIGNATURE_BYTES);

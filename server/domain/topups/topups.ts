@@ -6,7 +6,7 @@ import { MICROCREDITS_PER_CREDIT } from '../../../contract/credits.ts';
 import { hasRight } from '../../../contract/roles.ts';
 import {
   type AutoTopUp,
-  CHECKOUT_DAYS,
+  CHECKOUT_LIFETIME_DAYS,
   type Checkout,
   type CheckoutListQuery,
   type CheckoutPage,
@@ -14,7 +14,7 @@ import {
   OPEN_CHECKOUTS_MAX,
   type OpenCheckout,
   PAYMENT_PROVIDERS,
-  QUOTE_MINUTES,
+  QUOTE_LIFETIME_MINUTES,
   type Quote,
 } from '../../../contract/topups.ts';
 import type { CheckoutRow } from '../../engines/store/rows/checkouts.ts';
@@ -28,7 +28,7 @@ import { BY_OPERATOR, byCaller } from '../audit/by-caller.ts';
 import { fault, invalidRequest, limitReached, notFound } from '../faults.ts';
 import type { Applications, MemberApplication } from '../identity/applications.ts';
 import type { AccountCaller } from '../identity/caller.ts';
-import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
+import { type Cursors, type ListName, listPageOf } from '../identity/cursors.ts';
 import { assertSteppedUp } from '../identity/step-up.ts';
 import { isQuoteValid, quoteIdOf } from './packs.ts';
 
@@ -39,7 +39,7 @@ const DAY_MS = 24 * 3_600_000;
  * How often a checkout is read for a caller who waits for it. Polling is needed because the operator confirms the
  * checkout in another process.
  */
-const POLL_MS = 150;
+const POLL_INTERVAL_MS = 150;
 /** Without letters and digits that look alike. */
 const REFERENCE_ALPHABET = '23456789ABCDEFGHJKMNPQRSTVWXYZ';
 const REFERENCE_CHARACTERS = 10;
@@ -65,7 +65,7 @@ export class TopUps {
   async quote(caller: AccountCaller, appId: string): Promise<Quote> {
     const { applications, packs, secret, clock } = this.#parts;
     const { id, role } = await applications.require(caller, appId, 'read');
-    const validUntil = addMs(clock.now(), QUOTE_MINUTES * MINUTE_MS);
+    const validUntil = addMs(clock.now(), QUOTE_LIFETIME_MINUTES * MINUTE_MS);
     const [first] = packs;
     return {
       ...(first ? { available: true, currency: first.currency } : { available: false, reason: 'no_packs' }),
@@ -99,7 +99,7 @@ export class TopUps {
           OPEN_CHECKOUTS_MAX,
           'Cancel one that is no longer needed, or wait until one expires.',
         );
-      await audit.record({ ...byCaller(caller), ...entryOf('topup.opened', row) }, trx);
+      await audit.record({ ...byCaller(caller), ...auditEventOf('topup.opened', row) }, trx);
     });
     return this.#view(row);
   }
@@ -111,7 +111,7 @@ export class TopUps {
     const name: ListName = { list: 'checkouts', owner: id };
     const before = cursor === undefined ? undefined : cursors.read<CheckoutId>(name, cursor);
     const rows = await store.checkouts.list(id, { limit: limit + 1, ...(before ? { before } : {}) });
-    return pageOf(
+    return listPageOf(
       rows,
       limit,
       row => this.#view(row),
@@ -132,7 +132,7 @@ export class TopUps {
       const checkout = this.#view(await this.#find(caller, id));
       const remainingMs = deadlineMs - clock.monotonicMs();
       if (checkout.status !== since || remainingMs <= 0 || signal.aborted) return checkout;
-      await clock.sleep(Math.min(remainingMs, POLL_MS), signal).catch(() => {}); // Rejects when the caller disconnects.
+      await clock.sleep(Math.min(remainingMs, POLL_INTERVAL_MS), signal).catch(() => {}); // Rejects when the caller disconnects.
     }
   }
 
@@ -141,7 +141,7 @@ export class TopUps {
     const { id: checkout } = await this.#find(caller, id);
     const row = await store.atomically(async trx => {
       const row = await trx.checkouts.end(checkout, 'cancelled', clock.now());
-      if (row) await audit.record({ ...byCaller(caller), ...entryOf('topup.cancelled', row) }, trx);
+      if (row) await audit.record({ ...byCaller(caller), ...auditEventOf('topup.cancelled', row) }, trx);
       return row;
     });
     if (!row) throw checkoutEnded(id);
@@ -149,7 +149,7 @@ export class TopUps {
   }
 
   /** Always refused, because the operator is paid manually. */
-  async replaceAuto(caller: AccountCaller, { applicationId }: AutoTopUp): Promise<AutoTopUp> {
+  async replaceAutoTopUp(caller: AccountCaller, { applicationId }: AutoTopUp): Promise<AutoTopUp> {
     await this.#requireOwned(caller, applicationId);
     throw fault('feature_unavailable', 'The payment provider `manual` does not support automatic payment.', {
       advice: 'Order a pack with a checkout.',
@@ -204,14 +204,14 @@ export async function confirmCheckout(
     await trx.credits.add(accountId, 'fund', amount, { at: now, applicationId, checkoutId: checkoutRow.id }, bonus);
     const row = await trx.checkouts.end(checkoutRow.id, 'credited', now);
     if (!row) throw checkoutEnded(id);
-    const entry = entryOf('topup.credited', row);
-    const details = { ...entry.details, ...(reason === undefined ? {} : { reason }) };
-    await audit.record({ ...BY_OPERATOR, ...entry, details }, trx);
+    const auditEvent = auditEventOf('topup.credited', row);
+    const details = { ...auditEvent.details, ...(reason === undefined ? {} : { reason }) };
+    await audit.record({ ...BY_OPERATOR, ...auditEvent, details }, trx);
     return row;
   });
 }
 
-const entryOf = (action: 'topup.opened' | 'topup.cancelled' | 'topup.credited', row: CheckoutRow) => ({
+const auditEventOf = (action: 'topup.opened' | 'topup.cancelled' | 'topup.credited', row: CheckoutRow) => ({
   ...({ action, applicationId: row.applicationId, outcome: 'success' } as const),
   target: { kind: 'checkout', id: row.id },
   details: {
@@ -239,7 +239,7 @@ function newCheckout(
     },
     ...{ packId: pack.id, amount: pack.credits * MICROCREDITS_PER_CREDIT, bonus: pack.bonus * MICROCREDITS_PER_CREDIT },
     ...{ price: pack.price, currency: pack.currency, reference: characters.join(''), status: 'open' },
-    ...{ createdAt: now, expiresAt: addMs(now, CHECKOUT_DAYS * DAY_MS) },
+    ...{ createdAt: now, expiresAt: addMs(now, CHECKOUT_LIFETIME_DAYS * DAY_MS) },
   };
 }
 

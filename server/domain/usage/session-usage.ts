@@ -13,7 +13,7 @@ import type { Watcher } from '../sessions/watchers.ts';
  * How often usage is saved. A process that is killed loses the bytes counted since the last save. The kernel counts the
  * other values in the cgroup of the box, so they are not lost.
  */
-export const USAGE_SAVE_MS = 10_000;
+export const USAGE_SAVE_INTERVAL_MS = 10_000;
 
 export interface SessionUsageParts {
   readonly rows: UsageRows;
@@ -35,7 +35,7 @@ interface UsageMeter {
 export class SessionUsage implements Watcher {
   readonly name = 'usage';
   readonly #parts: SessionUsageParts;
-  readonly #sessions = new Map<SessionId, UsageMeter>();
+  readonly #meters = new Map<SessionId, UsageMeter>();
 
   constructor(parts: SessionUsageParts) {
     this.#parts = parts;
@@ -58,11 +58,11 @@ export class SessionUsage implements Watcher {
         bytesSent: (savedUsage?.bytesSent ?? 0) + bytesUp,
       };
     };
-    this.#sessions.set(id, { now });
+    this.#meters.set(id, { now });
   }
 
   async salvage({ id }: Pick<SessionRow, 'id'>): Promise<void> {
-    const meter = this.#sessions.get(id);
+    const meter = this.#meters.get(id);
     if (!meter) return;
     meter.final = meter.now();
     await this.#save([meter.final]);
@@ -70,7 +70,7 @@ export class SessionUsage implements Watcher {
 
   /** Stops measuring a session whose start failed, because it has no final usage. */
   ended({ id }: Pick<SessionRow, 'id'>): void {
-    if (!this.#sessions.get(id)?.final) this.#sessions.delete(id);
+    if (!this.#meters.get(id)?.final) this.#meters.delete(id);
   }
 
   /**
@@ -78,15 +78,15 @@ export class SessionUsage implements Watcher {
    * saved earlier.
    */
   async save(): Promise<{ late: number }> {
-    const rows = [...this.#sessions.values()].map(({ final, now }) => final ?? now());
-    const late = [...this.#sessions.values()].filter(({ final }) => final).length;
+    const rows = [...this.#meters.values()].map(({ final, now }) => final ?? now());
+    const late = [...this.#meters.values()].filter(({ final }) => final).length;
     await this.#save(rows);
     return { late };
   }
 
   async describe({ id }: Pick<SessionRow, 'id'>): Promise<Partial<SessionView>> {
     const { rows, recordings } = this.#parts;
-    const meter = this.#sessions.get(id);
+    const meter = this.#meters.get(id);
     const [usageRow, lengths] = await Promise.all([
       meter ? (meter.final ?? meter.now()) : rows.ofSession(id),
       recordings.lengths(id),
@@ -106,6 +106,6 @@ export class SessionUsage implements Watcher {
   async #save(rows: readonly SessionUsageRow[]): Promise<void> {
     if (rows.length === 0) return;
     await this.#parts.rows.save(rows);
-    for (const row of rows) if (this.#sessions.get(row.sessionId)?.final === row) this.#sessions.delete(row.sessionId);
+    for (const row of rows) if (this.#meters.get(row.sessionId)?.final === row) this.#meters.delete(row.sessionId);
   }
 }

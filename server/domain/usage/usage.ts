@@ -6,7 +6,7 @@ import {
   USAGE_DAYS_DEFAULT,
   USAGE_KEYS_MAX,
   USAGE_RETENTION_DAYS,
-  USAGE_STEPS,
+  USAGE_STEP_HOURS,
   USAGE_STEPS_MAX,
   type UsageQuery,
   type UsageStep,
@@ -25,11 +25,11 @@ const DAY_MS = 24 * HOUR_MS;
  * The delay between the end of an hour and the summing of its usage. During this delay, a late transaction may still
  * add usage to the hour.
  */
-const SUM_AFTER_MS = 300_000;
+const SUM_DELAY_MS = 300_000;
 const HOURS_PER_SUM = 24;
 /** The maximum number of sums in one run. A server that was stopped for a long time catches up in several runs. */
-const SUMS_PER_RUN = 60;
-export const USAGE_SUM_EVERY_MS = 300_000;
+const SUMS_PER_RUN_MAX = 60;
+export const USAGE_SUM_INTERVAL_MS = 300_000;
 
 export interface UsageParts extends Pick<Runtime, 'clock'> {
   readonly rows: UsageHours;
@@ -48,7 +48,7 @@ export class Usage {
     const { id } = await applications.require(caller, appId, 'read');
     const now = clock.now();
     const { step = '1d' } = query;
-    const stepMs = USAGE_STEPS[step] * HOUR_MS;
+    const stepMs = USAGE_STEP_HOURS[step] * HOUR_MS;
     const period = { ...periodOf(query, now, stepMs), now };
     const [hours, keys] = await Promise.all([rows.ofApplication(id, period), rows.byKey(id, period, USAGE_KEYS_MAX)]);
     return {
@@ -66,9 +66,9 @@ export class Usage {
   /** Sums and stores the usage of the hours that are over. Returns the number of hours. */
   async sum(): Promise<{ hours: number }> {
     const { rows, clock } = this.#parts;
-    const endHour = floor(addMs(clock.now(), -SUM_AFTER_MS), HOUR_MS);
+    const endHour = floor(addMs(clock.now(), -SUM_DELAY_MS), HOUR_MS);
     let hours = 0;
-    for (let run = 0; run < SUMS_PER_RUN; run += 1) {
+    for (let run = 0; run < SUMS_PER_RUN_MAX; run += 1) {
       const summedCount = await rows.sum(endHour, HOURS_PER_SUM);
       hours += summedCount;
       if (summedCount < HOURS_PER_SUM) break;
@@ -82,11 +82,11 @@ export class Usage {
   }
 
   #steps(hours: readonly UsageHour[], { from, to }: UsagePeriod, stepMs: number): UsageStep[] {
-    const byStep = Map.groupBy(hours, ({ hour }) => floor(hour, stepMs).getTime());
-    const count = (to.getTime() - from.getTime()) / stepMs;
-    return Array.from({ length: count }, (_, at) => {
-      const begin = addMs(from, at * stepMs);
-      return { from: begin.toISOString(), ...this.#totalOf(byStep.get(begin.getTime()) ?? []) };
+    const hoursByStep = Map.groupBy(hours, ({ hour }) => floor(hour, stepMs).getTime());
+    const stepCount = (to.getTime() - from.getTime()) / stepMs;
+    return Array.from({ length: stepCount }, (_, at) => {
+      const stepStart = addMs(from, at * stepMs);
+      return { from: stepStart.toISOString(), ...this.#totalOf(hoursByStep.get(stepStart.getTime()) ?? []) };
     });
   }
 
@@ -121,9 +121,11 @@ function periodOf({ from, to }: UsageQuery, now: Date, stepMs: number): { from: 
   const begin = from === undefined ? addMs(end, -USAGE_DAYS_DEFAULT * DAY_MS) : new Date(from);
   if (begin >= end) throw invalidRequest([{ path: 'from', message: 'is not before `to`' }]);
   const wholePeriod = { from: floor(begin, stepMs), to: floor(addMs(end, stepMs - 1), stepMs) };
-  const steps = (wholePeriod.to.getTime() - wholePeriod.from.getTime()) / stepMs;
-  if (steps > USAGE_STEPS_MAX)
-    throw invalidRequest([{ path: 'from', message: `results in ${steps} steps; expected at most ${USAGE_STEPS_MAX}` }]);
+  const stepCount = (wholePeriod.to.getTime() - wholePeriod.from.getTime()) / stepMs;
+  if (stepCount > USAGE_STEPS_MAX)
+    throw invalidRequest([
+      { path: 'from', message: `results in ${stepCount} steps; expected at most ${USAGE_STEPS_MAX}` },
+    ]);
   return wholePeriod;
 }
 

@@ -1,12 +1,12 @@
 // The keys of a webhook. The private keys are sealed in the vault. For a day after a rotation, messages are signed with
 // both the old and the new key.
 import type { WebhookChange, WebhookRow } from '../../engines/store/rows/webhooks.ts';
-import type { Place, Vault } from '../../engines/vault/vault.ts';
+import type { SealBinding, Vault } from '../../engines/vault/vault.ts';
 import type { newWebhookKey, webhookSignature } from '../../engines/vault/webhook-keys.ts';
 import { addMs } from '../../kit/clock.ts';
 import type { Secret } from '../../kit/secret.ts';
 
-const FORMER_KEY_MS = 24 * 3_600_000;
+const FORMER_KEY_VALIDITY_MS = 24 * 3_600_000;
 
 export interface WebhookKeysParts {
   readonly vault: Pick<Vault, 'seal' | 'open'>;
@@ -33,12 +33,16 @@ export class WebhookKeys {
     const keyVersion = row.keyVersion + 1;
     return {
       ...{ keyVersion, ...(await this.#createKey(row, keyVersion)) },
-      ...{ formerPublicKey: row.publicKey, formerSealedKey: row.sealedKey, formerUntil: addMs(now, FORMER_KEY_MS) },
+      ...{
+        formerPublicKey: row.publicKey,
+        formerSealedKey: row.sealedKey,
+        formerUntil: addMs(now, FORMER_KEY_VALIDITY_MS),
+      },
     };
   }
 
   /** Signs with the current key and, for a day after a rotation, also with the previous key. */
-  async signatures(row: WebhookRow, content: string, now: Date): Promise<readonly string[]> {
+  async sign(row: WebhookRow, content: string, now: Date): Promise<readonly string[]> {
     const { webhookSignature } = this.#parts.engine;
     const keys = [await this.#open(row, row.keyVersion, row.sealedKey)];
     if (row.formerSealedKey && row.formerUntil && now < row.formerUntil)
@@ -56,6 +60,6 @@ export class WebhookKeys {
   }
 }
 
-const placeOf = ({ id, applicationId }: Owner, version: number): Place => ({
+const placeOf = ({ id, applicationId }: Owner, version: number): SealBinding => ({
   ...{ owner: applicationId, kind: 'webhook_key', id, version },
 });

@@ -20,7 +20,7 @@ export const RETRY_PAUSES_MS: readonly number[] = [
 ];
 
 /** A webhook is disabled when every attempt has failed for this long. */
-export const DISABLED_AFTER_MS = 72 * HOUR_MS;
+export const FAILURE_PERIOD_MAX_MS = 72 * HOUR_MS;
 
 /** The pause in milliseconds after this many attempts. Undefined if no further attempt is made. */
 export const pauseAfter = (attempts: number): number | undefined => RETRY_PAUSES_MS[attempts - 1];

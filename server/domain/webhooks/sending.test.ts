@@ -27,7 +27,7 @@ function scene(deliveriesToTake: DeliveryRow[]) {
   const sender = new DeliverySender({
     ...{ rows, clock: new ManualClock(), log: silentLog, userAgent: 'test' },
     outbound: { send: async () => ACCEPTED_RESULT },
-    keys: { signatures: async () => [] },
+    keys: { sign: async () => [] },
     prompt: task => void prompts.push(task),
   });
   const run = async (): Promise<void> => {

@@ -10,17 +10,17 @@ import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import type { WebhookKeys } from './keys.ts';
 import { signedContent } from './message.ts';
-import { DISABLED_AFTER_MS, pauseAfter } from './retries.ts';
+import { FAILURE_PERIOD_MAX_MS, pauseAfter } from './retries.ts';
 import { SEND_TASK } from './writing.ts';
 
 /** The time limit for an attempt, from the connection to the end of the response, in real time. */
-const ATTEMPT_MS = 15_000;
+const ATTEMPT_TIMEOUT_MS = 15_000;
 /**
  * For this time, no other process sends this delivery or any other delivery of the same webhook. It is longer than an
  * attempt can take. It must not equal any pause in retries.ts, because the store uses the length of the interval to
  * distinguish a reserved delivery from a delivery that waits for a retry.
  */
-export const RESERVED_MS = 60_000;
+export const RESERVATION_MS = 60_000;
 /** The response is read only so that the connection is closed cleanly. */
 const RESPONSE_BYTES_MAX = 64 * 1024;
 const LANES_MAX = 64;
@@ -30,14 +30,14 @@ const LANES_PER_APPLICATION_MAX = 8;
  * After this many deliveries, the lane ends, so that the webhook whose last turn was the longest ago can have a lane. A
  * failure also ends the lane, because the endpoint may be slow.
  */
-const DELIVERIES_PER_LANE = 50;
-const DUE_DELIVERIES_AT_ONCE = 500;
+const DELIVERIES_PER_LANE_MAX = 50;
+const DUE_DELIVERIES_MAX = 500;
 const GONE_STATUS = 410;
 
 export interface DeliverySenderParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly rows: Store['webhooks'];
   readonly outbound: Pick<OutboundCalls, 'send'>;
-  readonly keys: Pick<WebhookKeys, 'signatures'>;
+  readonly keys: Pick<WebhookKeys, 'sign'>;
   readonly userAgent: string;
   readonly prompt: (task: string) => void;
 }
@@ -65,9 +65,7 @@ export class DeliverySender implements Closeable {
   async run(): Promise<Record<string, number>> {
     const { rows, clock } = this.#parts;
     let lanes = 0;
-    for (const { webhookId, applicationId } of this.#sortByLastTurn(
-      await rows.due(clock.now(), DUE_DELIVERIES_AT_ONCE),
-    )) {
+    for (const { webhookId, applicationId } of this.#sortByLastTurn(await rows.due(clock.now(), DUE_DELIVERIES_MAX))) {
       if (this.#closeController.signal.aborted || this.#lanes.size >= LANES_MAX) break;
       if (this.#lanes.has(webhookId) || this.#lanesOf(applicationId) >= LANES_PER_APPLICATION_MAX) continue;
       this.#lastTurn += 1;
@@ -89,9 +87,9 @@ export class DeliverySender implements Closeable {
    * deliveries does not keep its lane.
    */
   #sortByLastTurn(dueDeliveries: readonly DueDelivery[]): readonly DueDelivery[] {
-    const turnOf = ({ webhookId }: DueDelivery): number => this.#turns.get(webhookId) ?? 0;
-    this.#turns = new Map(dueDeliveries.map(one => [one.webhookId, turnOf(one)]));
-    return [...dueDeliveries].sort((a, b) => turnOf(a) - turnOf(b));
+    const lastTurnOf = ({ webhookId }: DueDelivery): number => this.#turns.get(webhookId) ?? 0;
+    this.#turns = new Map(dueDeliveries.map(one => [one.webhookId, lastTurnOf(one)]));
+    return [...dueDeliveries].sort((a, b) => lastTurnOf(a) - lastTurnOf(b));
   }
 
   #lanesOf(applicationId: ApplicationId): number {
@@ -107,7 +105,7 @@ export class DeliverySender implements Closeable {
     try {
       for (
         let sentCount = 0;
-        sentCount < DELIVERIES_PER_LANE && !this.#closeController.signal.aborted;
+        sentCount < DELIVERIES_PER_LANE_MAX && !this.#closeController.signal.aborted;
         sentCount += 1
       ) {
         const isAccepted = await this.#sendNext(id);
@@ -126,21 +124,21 @@ export class DeliverySender implements Closeable {
   async #sendNext(id: WebhookId): Promise<boolean | undefined> {
     const { rows, clock } = this.#parts;
     const now = clock.now();
-    const delivery = await rows.take(id, now, addMs(now, RESERVED_MS));
+    const delivery = await rows.take(id, now, addMs(now, RESERVATION_MS));
     const webhook = delivery && (await rows.byId(id));
     if (!webhook) return undefined;
-    const result = await this.#send(webhook, delivery, now);
-    if (result.kind === 'failed' && this.#closeController.signal.aborted) {
+    const callResult = await this.#send(webhook, delivery, now);
+    if (callResult.kind === 'failed' && this.#closeController.signal.aborted) {
       await rows.release(delivery.id, clock.now());
       return false;
     }
-    return this.#settle(webhook, delivery, result);
+    return this.#settle(webhook, delivery, callResult);
   }
 
   async #send(webhook: WebhookRow, delivery: DeliveryRow, now: Date): Promise<CallResult> {
     const { outbound, keys, userAgent } = this.#parts;
     const timestamp = Math.floor(now.getTime() / 1000);
-    const signatures = await keys.signatures(webhook, signedContent(delivery, timestamp), now);
+    const signatures = await keys.sign(webhook, signedContent(delivery, timestamp), now);
     const call = {
       method: 'POST',
       url: webhook.url,
@@ -152,26 +150,26 @@ export class DeliverySender implements Closeable {
         'webhook-signature': signatures.join(' '),
       },
       body: Buffer.from(delivery.body),
-      ...{ deadlineMs: ATTEMPT_MS, maxResponseBytes: RESPONSE_BYTES_MAX },
+      ...{ deadlineMs: ATTEMPT_TIMEOUT_MS, maxResponseBytes: RESPONSE_BYTES_MAX },
     };
     return outbound.send(call, this.#closeController.signal);
   }
 
   /** Records the result. Returns whether the endpoint accepted the delivery. */
-  async #settle(webhook: WebhookRow, delivery: DeliveryRow, result: CallResult): Promise<boolean> {
+  async #settle(webhook: WebhookRow, delivery: DeliveryRow, callResult: CallResult): Promise<boolean> {
     const { rows, clock, log } = this.#parts;
     const now = clock.now();
     // Only the status counts. If the endpoint has accepted the delivery, errors in the rest of the response do not
     // matter.
-    const status = result.status;
+    const status = callResult.status;
     if (status !== undefined && status >= 200 && status < 300) {
       await rows.markDelivered(delivery, now, status);
       return true;
     }
     const failure =
-      result.kind === 'failed'
-        ? result.message
-        : `The endpoint responded with the status ${result.status}; expected 2xx.`;
+      callResult.kind === 'failed'
+        ? callResult.message
+        : `The endpoint responded with the status ${callResult.status}; expected 2xx.`;
     const pauseMs = pauseAfter(delivery.attempts);
     log.info('webhook.failed', { webhook: webhook.id, delivery: delivery.id, attempts: delivery.attempts, failure });
     const failingSince = await rows.recordFailure(delivery, now, {
@@ -180,7 +178,7 @@ export class DeliverySender implements Closeable {
       ...(pauseMs === undefined ? {} : { dueAt: addMs(now, pauseMs) }),
     });
     if (status === GONE_STATUS) await rows.disable(webhook.id, 'gone', now);
-    else if (failingSince && now.getTime() - failingSince.getTime() >= DISABLED_AFTER_MS)
+    else if (failingSince && now.getTime() - failingSince.getTime() >= FAILURE_PERIOD_MAX_MS)
       await rows.disable(webhook.id, 'failing', now);
     return false;
   }

@@ -28,12 +28,12 @@ import { formattedEventId } from '../events/events.ts';
 import { fault, invalidRequest, limitReached, notFound, preconditionFailed } from '../faults.ts';
 import type { Applications } from '../identity/applications.ts';
 import type { AccountCaller } from '../identity/caller.ts';
-import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
+import { type Cursors, type ListName, listPageOf } from '../identity/cursors.ts';
 import { cleanName } from '../identity/names.ts';
 import { revisionFrom } from '../identity/revisions.ts';
 import type { WebhookKeys } from './keys.ts';
 import { testDelivery } from './message.ts';
-import { RESERVED_MS } from './sending.ts';
+import { RESERVATION_MS } from './sending.ts';
 import { SEND_TASK } from './writing.ts';
 
 export interface WebhooksParts {
@@ -82,9 +82,9 @@ export class Webhooks {
     const { applications, store, cursors } = this.#parts;
     const { id } = await applications.require(caller, appId, 'read');
     const name: ListName = { list: 'webhooks', owner: id };
-    const before = cursor === undefined ? {} : { before: cursors.read<WebhookId>(name, cursor) };
-    const rows = await store.webhooks.list(id, { limit: limit + 1, ...before });
-    return pageOf(rows, limit, viewOf, last => cursors.after(name, last));
+    const beforeFilter = cursor === undefined ? {} : { before: cursors.read<WebhookId>(name, cursor) };
+    const rows = await store.webhooks.list(id, { limit: limit + 1, ...beforeFilter });
+    return listPageOf(rows, limit, viewOf, last => cursors.after(name, last));
   }
 
   async read(caller: AccountCaller, appId: string, webhookId: string): Promise<Webhook> {
@@ -161,7 +161,7 @@ export class Webhooks {
       ...(status === undefined ? {} : { status }),
       ...(cursor === undefined ? {} : { before: cursors.read<DeliveryId>(name, cursor) }),
     });
-    return pageOf(rows, limit, deliveryView, last => cursors.after(name, last));
+    return listPageOf(rows, limit, deliveryView, last => cursors.after(name, last));
   }
 
   async readDelivery(
@@ -191,7 +191,13 @@ export class Webhooks {
     if (!isUuid(deliveryId)) throw notFound('Delivery', deliveryId);
     const { applicationId, id } = webhook;
     const row = await store.atomically(async trx => {
-      const row = await trx.webhooks.redeliver(applicationId, id, deliveryId as DeliveryId, clock.now(), RESERVED_MS);
+      const row = await trx.webhooks.redeliver(
+        applicationId,
+        id,
+        deliveryId as DeliveryId,
+        clock.now(),
+        RESERVATION_MS,
+      );
       if (!row) throw notFound('Delivery', deliveryId);
       assertEnabled(webhook);
       await this.#record(trx, 'webhook.redelivered', webhook, caller, { deliveryId });

@@ -13,8 +13,8 @@ import { deliveryOf } from './message.ts';
 export const WRITE_TASK = 'write_webhook_deliveries';
 export const SEND_TASK = 'send_webhooks';
 
-const WEBHOOKS_AT_ONCE = 100;
-const EVENTS_AT_ONCE = 100;
+const WEBHOOKS_PER_RUN_MAX = 100;
+const EVENTS_PER_READ_MAX = 100;
 
 export interface DeliveryWriterParts {
   readonly store: Pick<Store, 'webhooks' | 'events'>;
@@ -33,7 +33,7 @@ export class DeliveryWriter {
     const { store, prompt } = this.#parts;
     let writtenCount = 0;
     let isFull = false;
-    for (const webhook of await store.webhooks.listBehind(WEBHOOKS_AT_ONCE)) {
+    for (const webhook of await store.webhooks.listBehind(WEBHOOKS_PER_RUN_MAX)) {
       const writeResult = await this.#writeDeliveries(webhook);
       writtenCount += writeResult.written;
       isFull ||= writeResult.isFull;
@@ -48,7 +48,7 @@ export class DeliveryWriter {
     const room = WAITING_DELIVERIES_MAX - (await webhooks.countWaiting(webhook.id));
     if (room <= 0) return { written: 0, isFull: false };
     const eventPage = await events.read(webhook.applicationId, {
-      ...{ after: webhook.readThrough, limit: Math.min(room, EVENTS_AT_ONCE) },
+      ...{ after: webhook.readThrough, limit: Math.min(room, EVENTS_PER_READ_MAX) },
       ...(webhook.eventTypes.length === 0 ? {} : { types: typesOf(webhook) }),
     });
     const isWritten = await webhooks.write(webhook, eventPage.through, this.#deliveries(webhook, eventPage.events));

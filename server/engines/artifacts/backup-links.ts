@@ -13,10 +13,10 @@ export const BACKUP_FOLDER_PREFIX = '.backup-';
  */
 export const LINKING_PREFIX = `${BACKUP_FOLDER_PREFIX}linking-`;
 
-const FOLDER_NAME = /^\.backup-(linking-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const FOLDER_NAME_PATTERN = /^\.backup-(linking-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** Whether a backup gives a folder such a name, which ends with a random id. */
-export const isBackupFolder = (name: string): boolean => FOLDER_NAME.test(name);
+export const isBackupFolder = (name: string): boolean => FOLDER_NAME_PATTERN.test(name);
 
 /**
  * Links the file in the folder of each backup of this data folder that is linking files. Never rejects, because a backup

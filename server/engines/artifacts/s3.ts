@@ -26,15 +26,15 @@ import { type ArtifactKey, type ArtifactPrefix, asKey } from './keys.ts';
 /** S3 allows 10,000 parts, which limits an object to 156 GiB. */
 const PART_BYTES = 16 * 1024 ** 2;
 /** The number of parts that are uploaded, and kept in memory, at the same time. */
-const CONCURRENT_PARTS = 2;
-const DELETE_BATCH_KEYS = 1000;
+const CONCURRENT_PARTS_MAX = 2;
+const DELETE_BATCH_KEYS_MAX = 1000;
 const READ_CHUNK_BYTES = 1024 ** 2;
-const CONNECT_MS = 5_000;
+const CONNECT_TIMEOUT_MS = 5_000;
 /** The time limit between two reads, not for the whole transfer. */
-const SOCKET_IDLE_MS = 30_000;
+const SOCKET_IDLE_TIMEOUT_MS = 30_000;
 const ATTEMPTS_MAX = 3;
 /** An upload that is older than this is considered abandoned. */
-const ABANDONED_MS = 24 * 3600_000;
+const ABANDONED_UPLOAD_AGE_MS = 24 * 3600_000;
 
 export interface S3Options {
   readonly endpoint?: string;
@@ -54,7 +54,7 @@ export function openS3({ endpoint, bucket, region, keys, pathStyle }: S3Options,
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     maxAttempts: ATTEMPTS_MAX,
-    requestHandler: { connectionTimeout: CONNECT_MS, socketTimeout: SOCKET_IDLE_MS },
+    requestHandler: { connectionTimeout: CONNECT_TIMEOUT_MS, socketTimeout: SOCKET_IDLE_TIMEOUT_MS },
   });
   return new S3(client, bucket, clock);
 }
@@ -128,8 +128,8 @@ class S3 implements Artifacts {
   }
 
   async remove(keys: readonly ArtifactKey[]): Promise<void> {
-    for (let at = 0; at < keys.length; at += DELETE_BATCH_KEYS) {
-      const Objects = keys.slice(at, at + DELETE_BATCH_KEYS).map(Key => ({ Key }));
+    for (let at = 0; at < keys.length; at += DELETE_BATCH_KEYS_MAX) {
+      const Objects = keys.slice(at, at + DELETE_BATCH_KEYS_MAX).map(Key => ({ Key }));
       const Delete = { Objects, Quiet: true };
       const { Errors = [] } = await this.#client.send(new DeleteObjectsCommand({ Bucket: this.#bucket, Delete }));
       const [failure] = Errors.filter(({ Code }) => Code !== 'NoSuchKey');
@@ -153,7 +153,7 @@ class S3 implements Artifacts {
 
   /** Other running hosts may share the bucket, so only uploads that are a day old are removed. */
   async recover(): Promise<void> {
-    const abandonedBeforeMs = this.#clock.now().getTime() - ABANDONED_MS;
+    const abandonedBeforeMs = this.#clock.now().getTime() - ABANDONED_UPLOAD_AGE_MS;
     let pageStart: { readonly KeyMarker: string; readonly UploadIdMarker: string | undefined } | undefined;
     do {
       const command = new ListMultipartUploadsCommand({ Bucket: this.#bucket, ...pageStart });
@@ -185,7 +185,7 @@ class S3 implements Artifacts {
 
   async #upload(key: ArtifactKey, Body: Readable, { contentType, signal }: PutOptions): Promise<void> {
     const params = { ...this.#locate(key), Body, ...(contentType ? { ContentType: contentType } : {}) };
-    const upload = new Upload({ client: this.#client, params, partSize: PART_BYTES, queueSize: CONCURRENT_PARTS });
+    const upload = new Upload({ client: this.#client, params, partSize: PART_BYTES, queueSize: CONCURRENT_PARTS_MAX });
     const abort = (): void => void upload.abort();
     signal?.addEventListener('abort', abort, { once: true });
     try {

@@ -10,11 +10,11 @@ after(() => rm(folder, { recursive: true }));
 
 test('a scratch file returns the appended parts in any order, and has no name in the folder', async () => {
   const file = await ScratchFile.create(folder);
-  const appended = ['first', '', 'a third, longer part'];
+  const appendedTexts = ['first', '', 'a third, longer part'];
   const extents = [];
-  for (const text of appended) extents.push(await file.append(Buffer.from(text)));
+  for (const text of appendedTexts) extents.push(await file.append(Buffer.from(text)));
   const read = await Promise.all(extents.reverse().map(extent => file.read(extent)));
-  assert.deepEqual(read.reverse().map(String), appended);
+  assert.deepEqual(read.reverse().map(String), appendedTexts);
   assert.deepEqual(await readdir(folder), []);
   await assert.rejects(file.read({ at: 20, length: 100 }), /ends before byte 120/);
   await file.close();

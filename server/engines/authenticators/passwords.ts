@@ -4,12 +4,12 @@ import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { WorkLimiter } from '../../kit/work-limiter.ts';
 
 /** RFC 9106, section 4: the second recommended option, but with one lane, because a lane is a thread of the pool. */
-const PARAMETERS = { memory: 64 * 1024, passes: 3, parallelism: 1, tagLength: 32 } as const;
+const ARGON2_PARAMETERS = { memory: 64 * 1024, passes: 3, parallelism: 1, tagLength: 32 } as const;
 const SALT_BYTES = 16;
-const CONCURRENT_MAX = 2;
-const WAITING_MAX = 32;
-const WAIT_MS = 5_000;
-const PLACES_OWNER = 'passwords';
+const CONCURRENT_HASHES_MAX = 2;
+const WAITING_HASHES_MAX = 32;
+const WAIT_TIMEOUT_MS = 5_000;
+const LIMITER_OWNER = 'passwords';
 
 const PHC = /^\$argon2id\$v=19\$m=(\d{1,8}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{43,86})$/;
 
@@ -21,19 +21,19 @@ interface Argon2Parameters {
 }
 
 export class Passwords {
-  readonly #places = new WorkLimiter({
+  readonly #limiter = new WorkLimiter({
     name: 'check a password',
-    runningMax: { session: CONCURRENT_MAX, application: CONCURRENT_MAX, process: CONCURRENT_MAX },
-    waitingMax: WAITING_MAX,
-    withinMs: WAIT_MS,
+    runningMax: { session: CONCURRENT_HASHES_MAX, application: CONCURRENT_HASHES_MAX, process: CONCURRENT_HASHES_MAX },
+    waitingMax: WAITING_HASHES_MAX,
+    withinMs: WAIT_TIMEOUT_MS,
   });
   /** A hash that matches no known password. Checking it takes as long as checking the hash of a password. */
-  readonly #dummyHash = phcOf(randomBytes(SALT_BYTES), randomBytes(PARAMETERS.tagLength));
+  readonly #dummyHash = phcOf(randomBytes(SALT_BYTES), randomBytes(ARGON2_PARAMETERS.tagLength));
 
   /** @throws WorkLimitReached if too many computations are waiting. */
   async hash(password: string): Promise<string> {
     const salt = randomBytes(SALT_BYTES);
-    return phcOf(salt, await this.#derive(password, salt, PARAMETERS));
+    return phcOf(salt, await this.#derive(password, salt, ARGON2_PARAMETERS));
   }
 
   /**
@@ -55,7 +55,7 @@ export class Passwords {
 
   #derive(password: string, nonce: Buffer, parameters: Argon2Parameters): Promise<Buffer> {
     const message = Buffer.from(password.normalize('NFKC'));
-    return this.#places.run({ application: PLACES_OWNER, session: PLACES_OWNER }, () =>
+    return this.#limiter.run({ application: LIMITER_OWNER, session: LIMITER_OWNER }, () =>
       derive({ message, nonce, ...parameters }),
     );
   }
@@ -67,7 +67,7 @@ const derive = (parameters: Argon2Parameters & { readonly message: Buffer; reado
   });
 
 function phcOf(salt: Buffer, tag: Buffer): string {
-  const { memory, passes, parallelism } = PARAMETERS;
+  const { memory, passes, parallelism } = ARGON2_PARAMETERS;
   return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${unpaddedBase64(salt)}$${unpaddedBase64(tag)}`;
 }
 

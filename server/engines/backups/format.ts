@@ -7,7 +7,7 @@ import { Fault } from '../../kit/fault.ts';
 import { parseJson } from '../../kit/foreign.ts';
 
 export const FORMAT_VERSION = 1;
-export const MANIFEST = 'manifest.json';
+export const MANIFEST_NAME = 'manifest.json';
 export const ENTRIES_MAX = 2_000_000;
 export const MANIFEST_BYTES_MAX = 512 * 1024 ** 2;
 export const DIGEST_CHARACTERS = 64;
@@ -57,10 +57,10 @@ export type ManifestHead = Omit<Manifest, 'format' | 'folders' | 'entries'>;
 
 /** @throws Fault `backup_damaged` unless the text is a manifest whose paths stay in the data folder and are unique. */
 export function readManifest(text: string): Manifest {
-  const value = parseJson(text);
-  if (!Value.Check(ManifestSchema, value)) throw damagedBackup('its manifest is not valid');
+  const manifest = parseJson(text);
+  if (!Value.Check(ManifestSchema, manifest)) throw damagedBackup('its manifest is not valid');
   const seenPaths = new Set<string>();
-  for (const { path } of [...value.folders, ...value.entries]) {
+  for (const { path } of [...manifest.folders, ...manifest.entries]) {
     if (!isSafePath(path))
       throw damagedBackup(
         `its manifest lists ${JSON.stringify(path.slice(0, 120))}, which is not a path in a data folder`,
@@ -68,12 +68,12 @@ export function readManifest(text: string): Manifest {
     if (seenPaths.has(path)) throw damagedBackup(`its manifest lists ${path} twice`);
     seenPaths.add(path);
   }
-  const folders = new Set(value.folders.map(({ path }) => path));
-  for (const { path } of [...value.folders, ...value.entries]) {
+  const folders = new Set(manifest.folders.map(({ path }) => path));
+  for (const { path } of [...manifest.folders, ...manifest.entries]) {
     const parent = path.slice(0, Math.max(0, path.lastIndexOf('/')));
     if (parent !== '' && !folders.has(parent)) throw damagedBackup(`its manifest does not list the folder of ${path}`);
   }
-  return value;
+  return manifest;
 }
 
 /**

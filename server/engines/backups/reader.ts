@@ -15,8 +15,8 @@ import {
   ENTRIES_MAX,
   type FileEntry,
   FORMAT_VERSION,
-  MANIFEST,
   MANIFEST_BYTES_MAX,
+  MANIFEST_NAME,
   type Manifest,
   readManifest,
   readTrailer,
@@ -24,9 +24,9 @@ import {
 } from './format.ts';
 
 const TYPE_MASK = 0o170000;
-const REGULAR_FILE = 0o100000;
+const REGULAR_FILE_TYPE = 0o100000;
 const ENCRYPTED_FLAG = 1;
-const COPY_BYTES = 1024 * 1024;
+const READ_CHUNK_BYTES = 1024 * 1024;
 
 export interface OpenedBackup {
   readonly manifest: Manifest;
@@ -41,8 +41,8 @@ export async function openBackup(path: string): Promise<OpenedBackup> {
   const zip = await openZip(path);
   try {
     const entries = await entriesOf(zip);
-    const manifest = readManifest(await textOf(zip, entries.get(MANIFEST)));
-    entries.delete(MANIFEST);
+    const manifest = readManifest(await textOf(zip, entries.get(MANIFEST_NAME)));
+    entries.delete(MANIFEST_NAME);
     assertSameFiles(manifest, entries);
     return {
       manifest,
@@ -84,7 +84,7 @@ async function tailOf(file: FileHandle, size: number): Promise<string> {
 
 async function digestOf(file: FileHandle, bytes: number): Promise<string> {
   const hash = createHash('sha256');
-  const readOptions = { start: 0, end: bytes - 1, autoClose: false, highWaterMark: COPY_BYTES };
+  const readOptions = { start: 0, end: bytes - 1, autoClose: false, highWaterMark: READ_CHUNK_BYTES };
   for await (const chunk of file.createReadStream(readOptions)) hash.update(chunk);
   return hash.digest('hex');
 }
@@ -106,7 +106,7 @@ async function entriesOf(zip: ZipFile): Promise<Map<string, Entry>> {
   for await (const entry of zip.eachEntry()) {
     const name = entry.fileName;
     const type = (entry.externalFileAttributes >>> 16) & TYPE_MASK;
-    if (type !== REGULAR_FILE) throw damagedBackup(`${JSON.stringify(name.slice(0, 120))} is not a regular file`);
+    if (type !== REGULAR_FILE_TYPE) throw damagedBackup(`${JSON.stringify(name.slice(0, 120))} is not a regular file`);
     if ((entry.generalPurposeBitFlag & ENCRYPTED_FLAG) !== 0) throw damagedBackup(`${name} is encrypted`);
     if (entries.has(name)) throw damagedBackup(`it contains ${JSON.stringify(name.slice(0, 120))} twice`);
     entries.set(name, entry);
@@ -171,12 +171,12 @@ async function writeEntry(
   { path, size, sha256 }: FileEntry,
   folder: string,
 ): Promise<void> {
-  const target = join(folder, path);
+  const targetPath = join(folder, path);
   // `writeSynced` neither opens an existing file nor follows a link. `unpack` has created the folders of the path.
-  const writtenFile = await writeSynced(target, async file => writeHashed(file, await read()));
+  const writtenFile = await writeSynced(targetPath, async file => writeHashed(file, await read()));
   if (writtenFile.size !== size || writtenFile.checksum !== sha256)
     throw damagedBackup(`${path} does not match its size and checksum in the manifest`);
-  if (!(await lstat(target)).isFile()) throw damagedBackup(`${path} is not a file`);
+  if (!(await lstat(targetPath)).isFile()) throw damagedBackup(`${path} is not a file`);
 }
 
 /** Errors from the zip reader mean that the backup is damaged. Disk errors do not. */

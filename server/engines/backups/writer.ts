@@ -15,7 +15,7 @@ import {
   type FileEntry,
   FORMAT_VERSION,
   type FolderEntry,
-  MANIFEST,
+  MANIFEST_NAME,
   type Manifest,
   type ManifestHead,
 } from './format.ts';
@@ -85,7 +85,7 @@ export class BackupWriter {
       folders: [...this.#folders.values()],
       entries: this.#entries,
     };
-    this.#zip.addReadStream(Readable.from([Buffer.from(JSON.stringify(manifest))]), MANIFEST);
+    this.#zip.addReadStream(Readable.from([Buffer.from(JSON.stringify(manifest))]), MANIFEST_NAME);
     this.#zip.end({ comment: archiveComment(DIGEST_PLACEHOLDER), forceZip64Format: false });
     const digest = await Promise.race([this.#writtenDigest, this.#failure.promise]);
     const { size } = await this.#file.stat();

@@ -20,26 +20,26 @@ import { type ClientListener, type CommandTap, MuxClient, type Policy } from './
 import { NavigationGuard, type NavigationRule } from './navigation-guard.ts';
 import { Observation, type ObservedTarget, type Observer } from './observation.ts';
 import { PageAttachment } from './page-attachment.ts';
-import { DOWNLOADS } from './policies.ts';
+import { DOWNLOADS_FOLDER } from './policies.ts';
 
 /**
  * The time limit from connecting to Chromium until its first page exists. It is shorter than the 30 s that the whole
  * start of a browser may take.
  */
-const READY_MS = 25_000;
+const READY_TIMEOUT_MS = 25_000;
 /** A page that does not respond within this time is withheld from a client that connects. */
-const PROBE_MS = 2_500;
-const DETACH_MS = 5_000;
+const PROBE_TIMEOUT_MS = 2_500;
+const DETACH_TIMEOUT_MS = 5_000;
 /**
  * How long to wait until a page has discarded its log. A page that does not respond in time, such as one with a dialog,
  * still discards its log before it handles any later command.
  */
-const FORGET_MS = 1_000;
+const DISCARD_TIMEOUT_MS = 1_000;
 /**
  * Commands that discard what scripts and the browser have logged. Otherwise, Chromium would send the logged messages
  * again to each channel that enables the Runtime or Log domain later.
  */
-const FORGET_COMMANDS = ['Runtime.discardConsoleEntries', 'Log.clear'];
+const DISCARD_METHODS = ['Runtime.discardConsoleEntries', 'Log.clear'];
 
 export interface BrowserPipes {
   readonly fifoIn: string;
@@ -137,7 +137,7 @@ export class Browser implements Closeable {
     const browser = new Browser(pipes, log);
     // The first response may take the whole time limit. When many browsers start at once, most of the start time is
     // spent waiting for it.
-    return browser.#waitUntilReady(signal, () => browser.#openControl(READY_MS));
+    return browser.#waitUntilReady(signal, () => browser.#openControl(READY_TIMEOUT_MS));
   }
 
   /**
@@ -218,7 +218,7 @@ export class Browser implements Closeable {
    * client's machine.
    */
   get downloadFolder(): string {
-    return `${this.#pipes.folderInBox}/${DOWNLOADS}`;
+    return `${this.#pipes.folderInBox}/${DOWNLOADS_FOLDER}`;
   }
 
   /** Reports the downloads of every browser context to the listener, whether a client or a page started them. */
@@ -231,9 +231,9 @@ export class Browser implements Closeable {
    * each browser context. The command fails if the download has finished.
    */
   async cancelDownload(guid: string): Promise<void> {
-    const contexts = await this.contextIds();
-    for (const context of [{}, ...contexts.map(browserContextId => ({ browserContextId }))])
-      await this.#control.send('Browser.cancelDownload', { guid, ...context }).catch(() => {});
+    const contextIds = await this.contextIds();
+    for (const contextParams of [{}, ...contextIds.map(browserContextId => ({ browserContextId }))])
+      await this.#control.send('Browser.cancelDownload', { guid, ...contextParams }).catch(() => {});
   }
 
   /**
@@ -268,16 +268,16 @@ export class Browser implements Closeable {
 
   /** Opens a channel for one client. Unresponsive pages are withheld from the client until they respond. */
   async openClient(policy: Policy, listener: ClientListener, tap?: CommandTap): Promise<BrowserClient> {
-    const unresponsivePages = await this.#control.unresponsivePages(PROBE_MS);
+    const unresponsivePages = await this.#control.unresponsivePages(PROBE_TIMEOUT_MS);
     await this.#ensurePage(unresponsivePages);
     const tabs = await this.#control.tabsOf(unresponsivePages);
     const client = new MuxClient(this.#mux, this.#holds, policy, listener, tap);
     for (const page of unresponsivePages) {
       const tabId = tabs.get(page);
-      const targets = tabId === undefined ? [page.targetId] : [tabId, page.targetId];
-      for (const target of targets) client.withhold(target);
+      const targetIds = tabId === undefined ? [page.targetId] : [tabId, page.targetId];
+      for (const targetId of targetIds) client.withhold(targetId);
       void this.#control.waitForResponse(page).then(hasResponded => {
-        if (hasResponded) for (const target of targets) client.reveal(target);
+        if (hasResponded) for (const target of targetIds) client.reveal(target);
       });
     }
     await client.open(id => this.#appendNote(`+${id}`));
@@ -339,8 +339,8 @@ export class Browser implements Closeable {
   }
 
   async listPages(): Promise<readonly PageInfo[]> {
-    const infos = await this.#control.pageInfos();
-    return Promise.all(infos.map(async info => ({ ...info, ...(await this.#control.inspectPage(info.id)) })));
+    const pageInfos = await this.#control.pageInfos();
+    return Promise.all(pageInfos.map(async info => ({ ...info, ...(await this.#control.inspectPage(info.id)) })));
   }
 
   /** Reports every existing and new page, popup, frame and worker until the returned handle is closed. */
@@ -371,7 +371,7 @@ export class Browser implements Closeable {
   async discardConsole(): Promise<void> {
     const responses: Array<Promise<unknown>> = [];
     const target = (one: ObservedTarget): void => {
-      for (const method of FORGET_COMMANDS) responses.push(one.send(method, {}, FORGET_MS).catch(() => {}));
+      for (const method of DISCARD_METHODS) responses.push(one.send(method, {}, DISCARD_TIMEOUT_MS).catch(() => {}));
     };
     const consoleObservation = await this.observe({ target });
     await Promise.all(responses);
@@ -434,7 +434,7 @@ export class Browser implements Closeable {
   async #waitUntilReady(signal: AbortSignal, open: () => Promise<void>): Promise<Browser> {
     try {
       await withTimeout(
-        READY_MS,
+        READY_TIMEOUT_MS,
         'Chromium to be ready',
         async () => Promise.race([open(), this.#rejectOnFailure()]),
         signal,
@@ -526,18 +526,22 @@ export class Browser implements Closeable {
    * handles them without a gap.
    */
   async #detachChannels(channelIds: readonly string[]): Promise<void> {
-    const contexts = await this.contextIds().catch(() => []); // the browser may be exiting
+    const contextIds = await this.contextIds().catch(() => []); // the browser may be exiting
     if (this.#mux.isClosed) return;
     const detachments = channelIds.map(channel => this.#detach(channel));
-    const downloadContexts = [{}, ...contexts.map(browserContextId => ({ browserContextId }))];
+    const downloadContexts = [{}, ...contextIds.map(browserContextId => ({ browserContextId }))];
     // a browser context may end with its client
-    const downloadCommands = downloadContexts.map(context => this.#captureDownloads(context).catch(() => {}));
+    const downloadCommands = downloadContexts.map(contextParams =>
+      this.#captureDownloads(contextParams).catch(() => {}),
+    );
     await Promise.all([...detachments, ...downloadCommands]);
   }
 
   async #detach(channelId: string): Promise<void> {
     try {
-      await withTimeout(DETACH_MS, 'Chromium to detach a channel', () => this.#mux.detachFromBrowser(channelId));
+      await withTimeout(DETACH_TIMEOUT_MS, 'Chromium to detach a channel', () =>
+        this.#mux.detachFromBrowser(channelId),
+      );
     } catch (error) {
       // If the browser has been closed in the meantime, its channels no longer exist.
       if (!this.#mux.isClosed) this.#log.warn('browser.detach_failed', { channel: channelId, error });
@@ -555,9 +559,9 @@ export class Browser implements Closeable {
     }
   }
 
-  #captureDownloads(context: JsonObject): Promise<JsonObject> {
+  #captureDownloads(contextParams: JsonObject): Promise<JsonObject> {
     const behavior = { behavior: 'allowAndName', downloadPath: this.downloadFolder, eventsEnabled: true };
-    return this.#control.send('Browser.setDownloadBehavior', { ...behavior, ...context });
+    return this.#control.send('Browser.setDownloadBehavior', { ...behavior, ...contextParams });
   }
 
   /**

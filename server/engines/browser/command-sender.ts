@@ -15,7 +15,7 @@ import {
 } from './messages.ts';
 import { type Channel, type Mux, ProtocolFailure } from './mux.ts';
 
-export const COMMAND_MS = 15_000;
+export const COMMAND_TIMEOUT_MS = 15_000;
 /** Most responses are a few hundred bytes long, but a response with 3,300 cookies of 4 KB each takes 14 MB. */
 const RESPONSE_BYTES_MAX = 16 * 1024 ** 2;
 const RESPONSE_BYTES_MAX_BY_METHOD: ReadonlyMap<string, number> = new Map([['Page.captureScreenshot', 64 * 1024 ** 2]]);
@@ -35,20 +35,21 @@ export class CommandSender {
     channel: Channel,
     method: string,
     params: JsonObject = {},
-    ms = COMMAND_MS,
+    ms = COMMAND_TIMEOUT_MS,
     maxBytes = RESPONSE_BYTES_MAX_BY_METHOD.get(method) ?? RESPONSE_BYTES_MAX,
   ): Promise<JsonObject> {
     if (this.#mux.isClosed) throw new Error('the browser is closed');
     const id = ++this.#id;
-    const result = Promise.withResolvers<JsonObject>();
+    const pendingResponse = Promise.withResolvers<JsonObject>();
     this.#responseBytesLimits.set(id, maxBytes);
     channel.pendingCommands.set(id, received => {
-      if (received.error) result.reject(new ProtocolFailure(method, received.error.code, received.error.message));
-      else result.resolve(received.result ?? {});
+      if (received.error)
+        pendingResponse.reject(new ProtocolFailure(method, received.error.code, received.error.message));
+      else pendingResponse.resolve(received.result ?? {});
       return received;
     });
     this.#mux.pipe.send([encode({ id, method, params, sessionId: channel.id })]);
-    return withTimeout(ms, `Chromium to respond to ${method}`, () => result.promise).finally(() => {
+    return withTimeout(ms, `Chromium to respond to ${method}`, () => pendingResponse.promise).finally(() => {
       channel.pendingCommands.delete(id);
       this.#responseBytesLimits.delete(id);
     });

@@ -3,19 +3,19 @@
 import { isObject, type JsonObject, objectAt, textAt } from '../../kit/json.ts';
 import { SingleFlight } from '../../kit/single-flight.ts';
 import { WaitExpired, withTimeout } from '../../kit/wait.ts';
-import { COMMAND_MS, CommandSender } from './command-sender.ts';
+import { COMMAND_TIMEOUT_MS, CommandSender } from './command-sender.ts';
 import { type DownloadListener, dispatchDownloadEvent } from './download-events.ts';
 import { type IncomingMessage, SERVER_ERROR } from './messages.ts';
 import { type Channel, type ChannelOwner, type Mux, type OnResponse, ProtocolFailure } from './mux.ts';
 
 /** The maximum wait for an unresponsive page. After that, the page counts as closed until the next client connects. */
-const UNRESPONSIVE_PAGE_MS = 6 * 3600_000;
+const UNRESPONSIVE_PAGE_TIMEOUT_MS = 6 * 3600_000;
 /** Events beyond this number are dropped. The downloaded files are still found in the downloads folder. */
 const BUFFERED_DOWNLOAD_EVENTS_MAX = 1000;
 /** The maximum number of pages of a browser. A page beyond it is closed as soon as it is created. */
 export const OPEN_PAGES_MAX = 200;
-const WEB_ADDRESS = /^https?:/;
-const FAVICON_MS = 500;
+const WEB_URL_PATTERN = /^https?:/;
+const FAVICON_TIMEOUT_MS = 500;
 const FAVICON_CHARACTERS_MAX = 2048;
 const FAVICON_RESPONSE_BYTES_MAX = 64 * 1024;
 /**
@@ -137,7 +137,7 @@ export class Control implements ChannelOwner {
     method: string,
     params: JsonObject = {},
     channel = this.#root,
-    ms = COMMAND_MS,
+    ms = COMMAND_TIMEOUT_MS,
     maxBytes?: number,
   ): Promise<JsonObject> {
     if (!channel) throw new Error('the control channel is not open');
@@ -152,7 +152,7 @@ export class Control implements ChannelOwner {
     return this.#probes.run(page.targetId, async () => {
       for (;;) {
         try {
-          await this.send('Runtime.evaluate', { expression: '0' }, page.channel, UNRESPONSIVE_PAGE_MS);
+          await this.send('Runtime.evaluate', { expression: '0' }, page.channel, UNRESPONSIVE_PAGE_TIMEOUT_MS);
           return true;
         } catch (error) {
           // A crashed page responds again once it has been reloaded. A closed page never does.
@@ -195,12 +195,12 @@ export class Control implements ChannelOwner {
   async inspectPage(targetId: string): Promise<{ readonly faviconUrl: string; readonly isResponsive: boolean }> {
     const page = this.#pages.get(targetId);
     if (!page) return { faviconUrl: '', isResponsive: false };
-    const evaluateParams = { expression: FAVICON_SCRIPT, returnByValue: true, timeout: FAVICON_MS };
+    const evaluateParams = { expression: FAVICON_SCRIPT, returnByValue: true, timeout: FAVICON_TIMEOUT_MS };
     const evaluation = this.send(
       'Runtime.evaluate',
       evaluateParams,
       page.channel,
-      FAVICON_MS,
+      FAVICON_TIMEOUT_MS,
       FAVICON_RESPONSE_BYTES_MAX,
     );
     const [evaluateResponse, error] = await evaluation.then(
@@ -272,7 +272,7 @@ export class Control implements ChannelOwner {
   #onPageChanged(info: JsonObject | undefined): void {
     const [targetId, url] = [textAt(info, 'targetId'), textAt(info, 'url')];
     if (textAt(info, 'type') !== 'page' || targetId === undefined || url === undefined) return;
-    if (WEB_ADDRESS.test(url) && (url !== this.#changedPage?.url || targetId !== this.#changedPage.targetId))
+    if (WEB_URL_PATTERN.test(url) && (url !== this.#changedPage?.url || targetId !== this.#changedPage.targetId))
       this.#changedPage = { targetId, url };
   }
 

@@ -15,12 +15,12 @@ export interface MessageWithEnvelope {
 export type LongMessageReader = (message: Buffer, jobOwner: string) => Promise<MessageWithEnvelope>;
 
 /** The time limit of a job. Reading the largest message takes 1 s. */
-const LIMIT_MS = 20_000;
+const READ_TIMEOUT_MS = 20_000;
 
 export const READ_ENVELOPE: Job<Uint8Array, MessageWithEnvelope> = {
   name: 'read a long message of a client',
   module: import.meta.url,
-  limitMs: LIMIT_MS,
+  limitMs: READ_TIMEOUT_MS,
 };
 
 export function work(message: Uint8Array): MessageWithEnvelope {

@@ -42,7 +42,7 @@ const DEPTH_MAX = 250;
 /** Chromium reads ids as signed 32-bit integers. */
 const ID_MAX = 2 ** 31 - 1;
 /** A number with at most this many digits fits into a double. */
-const SAFE_DIGITS = 300;
+const SAFE_DIGITS_MAX = 300;
 const LITERALS = ['true', 'false', 'null'].map(one => Buffer.from(one));
 /**
  * Strings are scanned byte by byte up to this length. Most strings are short, and for a short string a call to
@@ -67,9 +67,9 @@ const ESCAPE_LETTERS = byteSetOf('"\\/bfnrtu');
 const HEX = byteSetOf('0123456789abcdefABCDEF');
 
 function byteSetOf(characters: string): Uint8Array {
-  const table = new Uint8Array(256);
-  for (const character of characters) table[character.charCodeAt(0)] = 1;
-  return table;
+  const byteSet = new Uint8Array(256);
+  for (const character of characters) byteSet[character.charCodeAt(0)] = 1;
+  return byteSet;
 }
 
 export function readEnvelope(message: Buffer): Envelope {
@@ -211,7 +211,7 @@ function scalarEnd(message: Buffer, at: number): number {
     index = digitsEnd(message, sign === MINUS || sign === PLUS ? index + 2 : index + 1);
   }
   // Chromium refuses a number that is too large for a double.
-  if ((hasExponent || index - at > SAFE_DIGITS) && !Number.isFinite(Number(message.toString('latin1', at, index))))
+  if ((hasExponent || index - at > SAFE_DIGITS_MAX) && !Number.isFinite(Number(message.toString('latin1', at, index))))
     throw new BadEnvelope('a number is too large');
   return index;
 }

@@ -7,8 +7,8 @@ import { pollUntil, WaitExpired } from '../../kit/wait.ts';
 import type { Control } from './control.ts';
 import { ProtocolFailure } from './mux.ts';
 
-const WORKER_MS = 5_000;
-const POLL_MS = 10;
+const WORKER_TIMEOUT_MS = 5_000;
+const POLL_INTERVAL_MS = 10;
 
 export interface LoadedExtension {
   /** The id that Chromium assigned. */
@@ -65,7 +65,7 @@ export class Extensions {
       return Array.isArray(targetInfos) && targetInfos.some(isWorker) ? true : undefined;
     };
     try {
-      return await pollUntil(WORKER_MS, `the service worker of ${id}`, findWorker, POLL_MS);
+      return await pollUntil(WORKER_TIMEOUT_MS, `the service worker of ${id}`, findWorker, POLL_INTERVAL_MS);
     } catch (error) {
       if (error instanceof WaitExpired) return false;
       throw error;

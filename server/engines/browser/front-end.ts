@@ -17,9 +17,9 @@ const UNREFERENCED_FILES = ['core/i18n/locales/en-US.json', 'core/i18n/locales/z
  * The page through which the files are read. This page runs no script. The front end's own page would start DevTools.
  */
 const INERT_FILE = 'application_tokens.css';
-const BATCH_FILES = 24;
-const PAGE_MS = 10_000;
-const BATCH_MS = 15_000;
+const BATCH_FILES_MAX = 24;
+const PAGE_TIMEOUT_MS = 10_000;
+const BATCH_TIMEOUT_MS = 15_000;
 /** Limits on the DevTools files. Chromium 156 has about 700 files with 12 MB in total. */
 const FILES_MAX = 4_000;
 const BYTES_MAX = 64 * 1024 ** 2;
@@ -40,13 +40,13 @@ export async function readFrontEnd(control: Control): Promise<ReadonlyMap<string
   const files = new Map<string, Buffer>();
   const foundPaths = new Set([FRONT_END_PAGE, ...UNREFERENCED_FILES]);
   const pendingPaths = [...foundPaths];
-  let bytes = 0;
+  let totalBytes = 0;
   while (pendingPaths.length > 0) {
-    const paths = pendingPaths.splice(0, BATCH_FILES);
+    const paths = pendingPaths.splice(0, BATCH_FILES_MAX);
     for (const [path, content] of await readFiles(control, page, paths)) {
       files.set(path, content);
-      bytes += content.length;
-      if (files.size > FILES_MAX || bytes > BYTES_MAX)
+      totalBytes += content.length;
+      if (files.size > FILES_MAX || totalBytes > BYTES_MAX)
         throw new Error(`DevTools has more than ${FILES_MAX} files or ${BYTES_MAX} bytes`);
       for (const name of findReferences(path, content))
         if (!foundPaths.has(name)) pendingPaths.push(...(foundPaths.add(name) && [name]));
@@ -59,10 +59,10 @@ export async function readFrontEnd(control: Control): Promise<ReadonlyMap<string
 
 async function openInertPage(control: Control): Promise<Page> {
   const { targetId } = await control.send('Target.createTarget', { url: ORIGIN + INERT_FILE });
-  const page = await pollUntil(PAGE_MS, 'the DevTools page to open', () =>
+  const page = await pollUntil(PAGE_TIMEOUT_MS, 'the DevTools page to open', () =>
     control.pages.find(one => one.targetId === targetId),
   );
-  await pollUntil(PAGE_MS, 'the DevTools page to load', async () => {
+  await pollUntil(PAGE_TIMEOUT_MS, 'the DevTools page to load', async () => {
     const evaluation = await control.send('Runtime.evaluate', { expression: 'location.href' }, page.channel);
     return (
       textAt(isObject(evaluation.result) ? evaluation.result : undefined, 'value') === ORIGIN + INERT_FILE || undefined
@@ -74,7 +74,7 @@ async function openInertPage(control: Control): Promise<Page> {
 async function readFiles(control: Control, page: Page, paths: readonly string[]): Promise<Array<[string, Buffer]>> {
   const expression = `(${READ_FILES_SCRIPT})(${JSON.stringify(paths)})`;
   const params = { expression, awaitPromise: true, returnByValue: true };
-  const response = await control.send('Runtime.evaluate', params, page.channel, BATCH_MS);
+  const response = await control.send('Runtime.evaluate', params, page.channel, BATCH_TIMEOUT_MS);
   const contents: Json | undefined = isObject(response.result) ? response.result.value : undefined;
   if (!Array.isArray(contents)) throw new Error('the DevTools files could not be read');
   return paths.flatMap((path, index) => {

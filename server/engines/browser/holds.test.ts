@@ -48,11 +48,11 @@ test('resumes a held target when the client resumes it, regardless of the order 
 test('resumes a held target when the channels of the client are detached', () => {
   const holds = new Holds();
   const root = channel('root');
-  const theirs = channel('theirs', 'popup');
+  const clientChannel = channel('theirs', 'popup');
   holds.onAutoAttach(client, root, HELD);
-  holds.onAttached(client, theirs, 'page', true);
+  holds.onAttached(client, clientChannel, 'page', true);
   const isResumed = trackResume(holds, channel('ours', 'popup'));
-  for (const one of [root, theirs]) {
+  for (const one of [root, clientChannel]) {
     assert.equal(isResumed(), false);
     holds.onDetached(one);
   }

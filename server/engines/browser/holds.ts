@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from '../../kit/json.ts';
 import type { Channel } from './mux.ts';
 
 /** If a client is not attached to a new target within this time, the server no longer waits for the client. */
-const ATTACH_MS = 2_000;
+const ATTACH_TIMEOUT_MS = 2_000;
 /** Chromium's default if `Target.setAutoAttach` has no filter. */
 const STANDARD_FILTER: readonly JsonObject[] = [{ type: 'browser', exclude: true }, { type: 'tab', exclude: true }, {}];
 /** Puppeteer first attaches to a tab and holds it. It is attached to the page in the tab only after that. */
@@ -12,7 +12,7 @@ const TAB = 'tab';
 const PAGE = 'page';
 /** Types of targets to which a client may be attached from the root as well as from a page. */
 const SHARED_TYPES: ReadonlySet<string> = new Set(['service_worker', 'shared_worker']);
-const WORKERS: ReadonlySet<string> = new Set(['worker', ...SHARED_TYPES]);
+const WORKER_TYPES: ReadonlySet<string> = new Set(['worker', ...SHARED_TYPES]);
 
 interface HeldChannel {
   readonly client: object;
@@ -60,7 +60,7 @@ export class Holds {
    * because a page responds late, and a window that was opened without an opener never responds.
    */
   isWorker(channel: Channel): boolean {
-    return WORKERS.has(this.#findHeld(channel)?.type ?? '');
+    return WORKER_TYPES.has(this.#findHeld(channel)?.type ?? '');
   }
 
   /**
@@ -137,7 +137,7 @@ export class Holds {
 
   #setTimer(waitingTarget: WaitingTarget, onExpired: (() => void) | undefined): void {
     if (waitingTarget.timer) clearTimeout(waitingTarget.timer);
-    waitingTarget.timer = onExpired && setTimeout(onExpired, ATTACH_MS).unref();
+    waitingTarget.timer = onExpired && setTimeout(onExpired, ATTACH_TIMEOUT_MS).unref();
   }
 
   #resume(id: string, waitingTarget: WaitingTarget): void {

@@ -44,18 +44,18 @@ export function responseId(message: Buffer): number | undefined {
   return isNegative ? -id : id;
 }
 
-const SENT_HEAD = Buffer.from('{"method":"Network.requestWillBeSentExtraInfo"');
+const REQUEST_SENT_HEAD = Buffer.from('{"method":"Network.requestWillBeSentExtraInfo"');
 const PROXY_PREFIX = Buffer.from('Proxy-');
 /** This cannot match inside a JSON string, because every quote in a string is escaped. */
-const PROXY_CONNECTION = Buffer.from('"Proxy-Connection":"');
+const PROXY_CONNECTION_HEADER = Buffer.from('"Proxy-Connection":"');
 
 /**
  * Renames Proxy-Connection to Connection in the headers of a sent request. The browser sends the former to our egress
  * proxy, and the proxy sends the latter to the website. Changes the buffer, which is not used elsewhere.
  */
 export function withoutProxyHeader(message: Buffer): Buffer {
-  if (!matchesAt(message, 0, SENT_HEAD)) return message;
-  const headerAt = message.indexOf(PROXY_CONNECTION, SENT_HEAD.length);
+  if (!matchesAt(message, 0, REQUEST_SENT_HEAD)) return message;
+  const headerAt = message.indexOf(PROXY_CONNECTION_HEADER, REQUEST_SENT_HEAD.length);
   if (headerAt < 0) return message;
   message.copyWithin(headerAt + 1, headerAt + 1 + PROXY_PREFIX.length);
   return message.subarray(0, message.length - PROXY_PREFIX.length);
@@ -101,14 +101,15 @@ function parseMessageText(text: string): IncomingMessage {
 
 const isIncomingMessage = (value: unknown): value is IncomingMessage =>
   isObject(value) &&
-  isOptional(value.id, 'number') &&
-  isOptional(value.method, 'string') &&
-  isOptional(value.sessionId, 'string') &&
+  isAbsentOrOfType(value.id, 'number') &&
+  isAbsentOrOfType(value.method, 'string') &&
+  isAbsentOrOfType(value.sessionId, 'string') &&
   (value.params === undefined || isObject(value.params)) &&
   (value.result === undefined || isObject(value.result)) &&
   (value.error === undefined || isError(value.error));
 
-const isOptional = (value: unknown, type: 'number' | 'string'): boolean => value === undefined || typeof value === type;
+const isAbsentOrOfType = (value: unknown, type: 'number' | 'string'): boolean =>
+  value === undefined || typeof value === type;
 
 const isError = (value: unknown): boolean =>
   isObject(value) && typeof value.code === 'number' && typeof value.message === 'string';
@@ -160,9 +161,9 @@ export function withoutContent(message: Buffer): IncomingMessage | undefined {
   if (!matchesAt(message, 0, CONSOLE_HEAD)) return undefined;
   const tail = message.toString('latin1', Math.max(0, message.length - TAIL_BYTES));
   // Quotes inside strings are escaped, so text from the page cannot match.
-  const at = tail.lastIndexOf(TIMESTAMP);
+  const at = tail.lastIndexOf(TIMESTAMP_NAME);
   const timestamp =
-    at < 0 ? Number.NaN : Number.parseFloat(tail.slice(at + TIMESTAMP.length, at + TIMESTAMP.length + 30));
+    at < 0 ? Number.NaN : Number.parseFloat(tail.slice(at + TIMESTAMP_NAME.length, at + TIMESTAMP_NAME.length + 30));
   const value = `[${message.length} bytes were logged at once, which is too long for the log]`;
   const params = { type: 'warning', args: [{ type: 'string', value }] };
   return {
@@ -177,7 +178,7 @@ export const encode = (message: object): Buffer => Buffer.from(JSON.stringify(me
 const PARSED_BYTES_MAX = 64 * 1024 ** 2;
 const EVENT_BYTES_MAX = 4 * 1024 ** 2;
 const CONSOLE_HEAD = Buffer.from('{"method":"Runtime.consoleAPICalled"');
-const TIMESTAMP = '"timestamp":';
+const TIMESTAMP_NAME = '"timestamp":';
 /**
  * How many bytes at the end of a message are searched for the timestamp of a console call. Only the stack trace of the
  * call follows the timestamp.

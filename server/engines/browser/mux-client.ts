@@ -38,7 +38,7 @@ import { OUTGOING_WAITING_BYTES_MAX } from './pipe.ts';
 /** A longer message is read in a worker thread, and refused if the policy would have to parse it. */
 export const LONG_MESSAGE_BYTES = 4 * 1024 ** 2;
 /** Maximum number of unanswered commands on one channel. */
-export const PENDING_MAX = 50_000;
+export const PENDING_COMMANDS_MAX = 50_000;
 /**
  * Maximum number of messages that are buffered for one withheld page. When the limit is exceeded, the second-oldest
  * message is dropped, because the oldest one announces the page to the client.
@@ -47,12 +47,12 @@ const HELD_MESSAGES_MAX = 1_000;
 const HIDDEN_TYPES: ReadonlySet<string> = new Set(['browser_ui']);
 /** These commands revive a crashed page. */
 const RELOAD_METHODS: ReadonlySet<string> = new Set(['Page.navigate', 'Page.reload']);
-const TOO_LONG = 'The response is too long. Request less data at once.';
+const TOO_LONG_MESSAGE = 'The response is too long. Request less data at once.';
 /**
  * The refusal of a second command with the id of a pending one. The second command would replace the response handler
  * of the first, and content that this handler removes would reach the client.
  */
-const ID_IN_USE = 'The id belongs to a command that has not been answered yet. Use another id.';
+const ID_IN_USE_MESSAGE = 'The id belongs to a command that has not been answered yet. Use another id.';
 const AUTO_ATTACH = 'Target.setAutoAttach';
 const RUN_IF_WAITING = 'Runtime.runIfWaitingForDebugger';
 
@@ -145,7 +145,7 @@ export class MuxClient implements ChannelOwner {
   readonly #heldMessages = new Map<string, Array<{ channel: Channel; message: Buffer }>>();
   readonly #hiddenChannelIds = new Set<string>();
   /** The client's channels to the browser itself, in addition to its root channel. */
-  readonly #browserChannels = new Set<string>();
+  readonly #browserChannelIds = new Set<string>();
   readonly #queue: Buffer[] = [];
   #root: Channel | undefined;
   #rootPrefix = Buffer.alloc(0);
@@ -222,10 +222,10 @@ export class MuxClient implements ChannelOwner {
   }
 
   #receiveLong(message: Buffer): void {
-    const bytes = message.length;
-    this.#bufferedBytes += bytes;
+    const messageBytes = message.length;
+    this.#bufferedBytes += messageBytes;
     const readPromise = this.#listener.readLongMessage(message).finally(() => {
-      this.#bufferedBytes -= bytes;
+      this.#bufferedBytes -= messageBytes;
     });
     this.#inOrder(readPromise, ({ message: { buffer, byteOffset, byteLength }, readResult }) => {
       if ('error' in readResult)
@@ -237,11 +237,11 @@ export class MuxClient implements ChannelOwner {
   #dispatch(envelope: Envelope, message: Buffer): void {
     const channel = envelope.sessionId === undefined ? this.#root : this.#channels.get(envelope.sessionId);
     if (!channel) return this.#reply(noSuchSession(envelope.id));
-    if (channel.pendingCommands.size >= PENDING_MAX)
+    if (channel.pendingCommands.size >= PENDING_COMMANDS_MAX)
       return this.#refuse(
         channel,
         envelope.id,
-        `This channel has ${PENDING_MAX} unanswered commands, which is the limit. Wait for some of the responses.`,
+        `This channel has ${PENDING_COMMANDS_MAX} unanswered commands, which is the limit. Wait for some of the responses.`,
       );
     if (this.#mux.pipe.waitingBytes + message.length > OUTGOING_WAITING_BYTES_MAX)
       return this.#refuse(
@@ -273,7 +273,7 @@ export class MuxClient implements ChannelOwner {
     }
     const onResponse = channel.pendingCommands.get(id);
     if (!channel.pendingCommands.delete(id)) return;
-    if (this.#isTooLong(channel, id, message)) return this.fail(channel, id, TOO_LONG);
+    if (this.#isTooLong(channel, id, message)) return this.fail(channel, id, TOO_LONG_MESSAGE);
     if (channel.responseTaps) this.#tapResponse(channel, id, message);
     if (onResponse) void this.#transformResponse(channel, id, message, onResponse);
     else this.#deliver(channel, message, undefined);
@@ -298,7 +298,7 @@ export class MuxClient implements ChannelOwner {
   /** Sends one of the server's own events on every channel, because clients listen on the channel that they opened. */
   announce(method: string, params: JsonObject): void {
     for (const channel of this.#channels.values())
-      this.#listener.message(encode({ method, params, ...sessionOf(channel) }));
+      this.#listener.message(encode({ method, params, ...sessionFieldOf(channel) }));
     this.#listener.batchEnd();
   }
 
@@ -309,7 +309,7 @@ export class MuxClient implements ChannelOwner {
   #dropEvent(channel: Channel, message: Buffer): void {
     if (!isScreencastFrame(message)) return;
     const params = { sessionId: Number(parseEvent(message).params?.sessionId) };
-    const ack = { id: --this.#ownId, method: 'Page.screencastFrameAck', params, ...sessionOf(channel) };
+    const ack = { id: --this.#ownId, method: 'Page.screencastFrameAck', params, ...sessionFieldOf(channel) };
     if (channel.parent) this.#mux.pipe.send([encode(ack)]);
     else this.#mux.pipe.send([this.#rootPrefix, encode(ack).subarray(1)]);
   }
@@ -338,7 +338,7 @@ export class MuxClient implements ChannelOwner {
     const params = parsedMessage.params ?? {};
     if (!isObject(params))
       return this.#reply(errorResponse(channel, envelope.id, "'params' must be an object", INVALID_REQUEST));
-    const isForBrowser = (!channel.parent && !this.#isOnPage) || this.#browserChannels.has(channel.id);
+    const isForBrowser = (!channel.parent && !this.#isOnPage) || this.#browserChannelIds.has(channel.id);
     const verdict = this.#policy.judge({ method: envelope.method, params, isForBrowser });
     if (!(verdict instanceof Promise)) return this.#execute(channel, envelope, message, params, verdict);
     const caughtVerdict = verdict.catch((error: unknown): Verdict => ({ refuse: reason(error) }));
@@ -377,9 +377,9 @@ export class MuxClient implements ChannelOwner {
     }
     if ('restoreOthers' in verdict) return this.#executeAndRestore(channel, envelope, message, params);
     if ('respondWith' in verdict)
-      return this.#reply(encode({ id, result: verdict.respondWith, ...sessionOf(channel) }));
+      return this.#reply(encode({ id, result: verdict.respondWith, ...sessionFieldOf(channel) }));
     const sentParams = 'rewrite' in verdict ? verdict.rewrite : params;
-    const encodedCommand = encode({ id, method, params: sentParams, ...sessionOf(channel) });
+    const encodedCommand = encode({ id, method, params: sentParams, ...sessionFieldOf(channel) });
     if (method === AUTO_ATTACH) this.#holds.onAutoAttach(this, channel, sentParams);
     this.#forward(channel, { ...envelope, start: 0 }, encodedCommand, verdict.onResponse);
   }
@@ -413,7 +413,7 @@ export class MuxClient implements ChannelOwner {
   }
 
   #forward(channel: Channel, envelope: Envelope, message: Buffer, onResponse: OnResponse | undefined): void {
-    if (channel.pendingCommands.has(envelope.id)) return this.#refuse(channel, envelope.id, ID_IN_USE);
+    if (channel.pendingCommands.has(envelope.id)) return this.#refuse(channel, envelope.id, ID_IN_USE_MESSAGE);
     channel.pendingCommands.set(envelope.id, this.#responseHandler(channel, envelope.method, onResponse));
     const { responseBytesMax } = this.#listener;
     if (responseBytesMax)
@@ -454,9 +454,9 @@ export class MuxClient implements ChannelOwner {
   }
 
   #withoutHiddenTargets(answer: IncomingMessage): IncomingMessage {
-    const infos = answer.result?.targetInfos;
-    if (!Array.isArray(infos)) return answer;
-    const visibleInfos = infos.filter(
+    const targetInfos = answer.result?.targetInfos;
+    if (!Array.isArray(targetInfos)) return answer;
+    const visibleInfos = targetInfos.filter(
       info => isObject(info) && !isHidden(info) && !this.#heldMessages.has(textAt(info, 'targetId') ?? ''),
     );
     return { ...answer, result: { targetInfos: visibleInfos } };
@@ -465,9 +465,9 @@ export class MuxClient implements ChannelOwner {
   async #transformResponse(channel: Channel, id: number, message: Buffer, onResponse: OnResponse): Promise<void> {
     try {
       const { sessionId: _, ...received } = await onResponse(parseIncomingMessage(message));
-      this.#reply(encode({ ...received, ...sessionOf(channel) }));
+      this.#reply(encode({ ...received, ...sessionFieldOf(channel) }));
     } catch (error) {
-      this.#reply(encode({ id, error: { code: SERVER_ERROR, message: reason(error) }, ...sessionOf(channel) }));
+      this.#reply(encode({ id, error: { code: SERVER_ERROR, message: reason(error) }, ...sessionFieldOf(channel) }));
     }
   }
 
@@ -480,7 +480,7 @@ export class MuxClient implements ChannelOwner {
       if (!sessionId) return;
       const child = this.#mux.open(sessionId, this, channel, targetId);
       this.#channels.set(sessionId, child);
-      if (textAt(info, 'type') === 'browser') this.#browserChannels.add(sessionId);
+      if (textAt(info, 'type') === 'browser') this.#browserChannelIds.add(sessionId);
       if (info && isHidden(info)) return this.#detachHidden(channel, child);
       this.#holds.onAttached(this, child, textAt(info, 'type') ?? '', event.params?.waitingForDebugger === true);
     }
@@ -510,7 +510,7 @@ export class MuxClient implements ChannelOwner {
     const channel = this.#channels.get(sessionId);
     if (!channel) return;
     this.#mux.drop(channel);
-    this.#browserChannels.delete(sessionId);
+    this.#browserChannelIds.delete(sessionId);
     this.#removeChannels(one => this.#mux.find(one.id) === undefined);
   }
 
@@ -519,9 +519,9 @@ export class MuxClient implements ChannelOwner {
    * that other clients have set on its targets are restored.
    */
   close(): void {
-    const targets = new Set([...this.#channels.values()].flatMap(({ targetId }) => targetId ?? []));
+    const targetIds = new Set([...this.#channels.values()].flatMap(({ targetId }) => targetId ?? []));
     this.#removeChannels(() => true);
-    for (const targetId of targets) this.#mux.restoreOverrides(targetId, this);
+    for (const targetId of targetIds) this.#mux.restoreOverrides(targetId, this);
   }
 
   #removeChannels(isGone: (channel: Channel) => boolean): void {
@@ -566,4 +566,4 @@ const isHidden = (info: JsonObject): boolean => HIDDEN_TYPES.has(textAt(info, 't
 
 const identity: OnResponse = received => received;
 
-const sessionOf = (channel: Channel): { sessionId?: string } => (channel.parent ? { sessionId: channel.id } : {});
+const sessionFieldOf = (channel: Channel): { sessionId?: string } => (channel.parent ? { sessionId: channel.id } : {});

@@ -21,12 +21,12 @@ import {
 import { type OverridingChannel, overrideCommands } from './overrides.ts';
 import { Pipe } from './pipe.ts';
 
-const ROOT_RESPONSE_MS = 15_000;
+const ROOT_RESPONSE_TIMEOUT_MS = 15_000;
 /**
  * If this many messages from one browser could not be handled, the browser is assumed to be compromised or broken. A
  * working Chromium sends no such message.
  */
-const UNREADABLE_MAX = 100;
+const UNREADABLE_MESSAGES_MAX = 100;
 /**
  * Maximum number of open channels of one browser: those of the server and of all clients, to pages, frames and workers.
  */
@@ -104,14 +104,14 @@ export class Mux implements Closeable {
     });
   }
 
-  /** Reports a message that could not be handled. After UNREADABLE_MAX of them, the browser counts as failed. */
+  /** Reports a message that could not be handled. After UNREADABLE_MESSAGES_MAX of them, the browser counts as failed. */
   reportUnreadable(error: unknown): void {
-    if (++this.#unreadableCount <= UNREADABLE_MAX) this.#onUnreadable(error);
-    if (this.#unreadableCount === UNREADABLE_MAX)
-      this.#failure.resolve(new Error(`${UNREADABLE_MAX} messages of the browser could not be handled`));
+    if (++this.#unreadableCount <= UNREADABLE_MESSAGES_MAX) this.#onUnreadable(error);
+    if (this.#unreadableCount === UNREADABLE_MESSAGES_MAX)
+      this.#failure.resolve(new Error(`${UNREADABLE_MESSAGES_MAX} messages of the browser could not be handled`));
   }
 
-  /** Resolves when the pipe breaks or UNREADABLE_MAX is reached. */
+  /** Resolves when the pipe breaks or UNREADABLE_MESSAGES_MAX is reached. */
   get failed(): Promise<Error> {
     return this.#failure.promise;
   }
@@ -129,10 +129,10 @@ export class Mux implements Closeable {
   async attachToBrowser(
     owner: ChannelOwner,
     beforeUse: (channelId: string) => void,
-    withinMs = ROOT_RESPONSE_MS,
+    withinMs = ROOT_RESPONSE_TIMEOUT_MS,
   ): Promise<Channel> {
-    const result = await this.#sendOnRoot('Target.attachToBrowserTarget', {}, withinMs);
-    const id = textAt(result, 'sessionId');
+    const attachResponse = await this.#sendOnRoot('Target.attachToBrowserTarget', {}, withinMs);
+    const id = textAt(attachResponse, 'sessionId');
     if (!id) throw new Error('Target.attachToBrowserTarget returned no sessionId');
     beforeUse(id);
     return this.open(id, owner, undefined, undefined);
@@ -206,7 +206,7 @@ export class Mux implements Closeable {
     this.#endBatch();
   }
 
-  async #sendOnRoot(method: string, params: JsonObject, withinMs = ROOT_RESPONSE_MS): Promise<JsonObject> {
+  async #sendOnRoot(method: string, params: JsonObject, withinMs = ROOT_RESPONSE_TIMEOUT_MS): Promise<JsonObject> {
     if (this.#isClosed) throw new Error('the browser is closed');
     const id = ++this.#lastRootCommandId;
     const rootResponse = Promise.withResolvers<IncomingMessage>();

@@ -26,7 +26,7 @@ const SCHEMES_WITH_HOST = new Set(['http:', 'https:', 'blob:', 'filesystem:']);
 const FRAME_TYPES = new Set(['iframe', 'fencedframe']);
 const DOCUMENT_REQUESTS: JsonObject = { patterns: [{ urlPattern: '*', resourceType: 'Document' }] };
 /** A page that does not respond within this time is treated as not allowed. */
-const FRAME_TREE_MS = 2_000;
+const FRAME_TREE_TIMEOUT_MS = 2_000;
 
 interface PageCheck {
   /** Whether any channel was attached to the page when the last event was sent. */
@@ -166,7 +166,7 @@ export class NavigationGuard implements ChannelOwner {
 
   async #refusedHostOf(page: Channel): Promise<string | undefined> {
     try {
-      const treeResponse = await this.#commandSender.send(page, 'Page.getFrameTree', {}, FRAME_TREE_MS);
+      const treeResponse = await this.#commandSender.send(page, 'Page.getFrameTree', {}, FRAME_TREE_TIMEOUT_MS);
       return this.#refusedHost(textAt(objectAt(objectAt(treeResponse, 'frameTree'), 'frame'), 'url'));
     } catch {
       return '(unknown)';

@@ -5,7 +5,7 @@
 import { guardListener, type OnFailure } from '../../kit/guard.ts';
 import { type JsonObject, objectAt, textAt } from '../../kit/json.ts';
 import type { Closeable } from '../../kit/scope.ts';
-import { COMMAND_MS, CommandSender } from './command-sender.ts';
+import { COMMAND_TIMEOUT_MS, CommandSender } from './command-sender.ts';
 import type { Holds } from './holds.ts';
 import { type IncomingMessage, SERVER_ERROR } from './messages.ts';
 import type { Channel, ChannelOwner, Mux, OnResponse } from './mux.ts';
@@ -198,7 +198,7 @@ class Target implements ObservedTarget {
     return this.#isTargetGone;
   }
 
-  async send(method: string, params: JsonObject = {}, ms = COMMAND_MS): Promise<JsonObject> {
+  async send(method: string, params: JsonObject = {}, ms = COMMAND_TIMEOUT_MS): Promise<JsonObject> {
     if (this.#isTargetGone) throw new Error(`${method}: the target is closed`);
     return this.#commandSender.send(this.#channel, method, params, ms);
   }

@@ -28,7 +28,7 @@ const OTHER_OVERRIDES: ReadonlySet<string> = new Set([
 /** Commands that have an effect each time that they are sent, and set nothing that could be restored. */
 const NOT_OVERRIDES: ReadonlySet<string> = new Set(['Emulation.setPageScaleFactor', 'Emulation.setVirtualTimePolicy']);
 /** Longer commands are not stored. No usual override command is this long. */
-const BYTES_MAX = 16 * 1024;
+const COMMAND_BYTES_MAX = 16 * 1024;
 
 /**
  * Returns the name of the override that `method` sets or clears. The name is the method that sets the override.
@@ -46,7 +46,7 @@ export function noteOverride(channel: OverridingChannel, method: string, message
   if (name === undefined || channel.targetId === undefined) return;
   channel.overrides ??= new Map();
   channel.overrides.delete(name); // Deleted first, so that `set` inserts it as the newest.
-  if (message.length <= BYTES_MAX) channel.overrides.set(name, Buffer.from(message));
+  if (message.length <= COMMAND_BYTES_MAX) channel.overrides.set(name, Buffer.from(message));
 }
 
 /** Returns the stored commands with new ids. If `name` is given, returns only the commands for this override. */

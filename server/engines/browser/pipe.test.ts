@@ -7,7 +7,7 @@ import { type TestContext, test } from 'node:test';
 import { Pipe } from './pipe.ts';
 
 const TEST_TIMEOUT_MS = 60_000;
-const READ_BYTES = 1024 ** 2;
+const READ_BUFFER_BYTES = 1024 ** 2;
 
 interface Fixture {
   readonly pipe: Pipe;
@@ -64,7 +64,7 @@ function openFixture(context: TestContext): Fixture {
       }),
     write: text => void writeSync(writeDescriptor, text),
     read: () => {
-      const bytes = Buffer.alloc(READ_BYTES);
+      const bytes = Buffer.alloc(READ_BUFFER_BYTES);
       return String(bytes.subarray(0, readSync(readDescriptor, bytes)));
     },
   };
@@ -128,8 +128,8 @@ test('sends a message larger than the FIFO completely, in order with small messa
   timeout: TEST_TIMEOUT_MS,
 }, async context => {
   const { pipe, read } = openFixture(context);
-  const large = 'y'.repeat(300_000);
-  for (const text of ['small', large, 'last']) pipe.send([Buffer.from(text)]);
+  const largeText = 'y'.repeat(300_000);
+  for (const text of ['small', largeText, 'last']) pipe.send([Buffer.from(text)]);
   let all = '';
   while (!all.endsWith('last\0')) {
     await new Promise(resolve => setImmediate(resolve));
@@ -139,7 +139,7 @@ test('sends a message larger than the FIFO completely, in order with small messa
       if (!(error instanceof Error && error.message.startsWith('EAGAIN'))) throw error;
     }
   }
-  assert.equal(all, `small\0${large}\0last\0`);
+  assert.equal(all, `small\0${largeText}\0last\0`);
 });
 
 test('sends nothing after close, not even a message that was already waiting', {

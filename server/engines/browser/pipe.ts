@@ -124,12 +124,12 @@ export class Pipe {
   readonly #flush = (): void => {
     this.#isFlushScheduled = false;
     const unsentParts = this.#sendQueue;
-    const bytes = this.#unsentBytes;
+    const unsentBytes = this.#unsentBytes;
     this.#sendQueue = [];
     this.#unsentBytes = 0;
     if (this.#isClosed) return;
-    if (bytes <= COPY_BYTES_MAX) {
-      this.#outgoing.write(Buffer.concat(unsentParts, bytes));
+    if (unsentBytes <= COPY_BYTES_MAX) {
+      this.#outgoing.write(Buffer.concat(unsentParts, unsentBytes));
       return;
     }
     this.#outgoing.cork();

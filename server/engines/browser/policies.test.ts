@@ -11,8 +11,8 @@ const folder = mkdtempSync(join(tmpdir(), 'berth-policies-'));
 after(() => rmSync(folder, { recursive: true }));
 
 test('processes in boxes can read the policies, whatever the umask', async () => {
-  const before = process.umask(0o077);
-  after(() => process.umask(before));
+  const umaskBefore = process.umask(0o077);
+  after(() => process.umask(umaskBefore));
   const policyFolders = new PolicyFolders(folder, HOUR_MS, new ManualClock());
   const prepare = async (): Promise<string> => {
     const { path, release } = await policyFolders.prepare();

@@ -10,7 +10,7 @@ import type { JsonObject } from '../../kit/json.ts';
 import { type SharedFolder, SharedFolders } from './shared-folders.ts';
 
 /** The name of the downloads folder in the session folder. Its files may be opened with `file:` URLs. */
-export const DOWNLOADS = 'downloads';
+export const DOWNLOADS_FOLDER = 'downloads';
 /** The absolute path of the uploads folder in the box. Its files may be opened with `file:` URLs. */
 export const UPLOADS_IN_BOX = '/tmp/.uploads';
 
@@ -18,7 +18,7 @@ export const BLOCKED_SCHEMES = ['file', 'chrome', 'devtools', 'view-source', 'ch
 
 const POLICIES = {
   URLBlocklist: BLOCKED_SCHEMES.map(scheme => (scheme === 'view-source' ? 'view-source:*' : `${scheme}://*`)),
-  URLAllowlist: [`file:///session/${DOWNLOADS}/*`, `file://${UPLOADS_IN_BOX}/*`],
+  URLAllowlist: [`file:///session/${DOWNLOADS_FOLDER}/*`, `file://${UPLOADS_IN_BOX}/*`],
   // the warning bar would reduce the height of the first tab by 56 pixels
   CommandLineFlagSecurityWarningsEnabled: false,
   DeveloperToolsAvailability: 1, // 1 keeps CDP enabled; 2 would disable CDP together with DevTools

@@ -81,14 +81,14 @@ export class SharedFolders {
     const { parent, unusedMax, unusedBytesMax } = this.#options;
     const unusedNames = (await readdir(parent)).filter(name => !this.#useCounts.has(name));
     const folders = await Promise.all(unusedNames.map(name => this.#inspect(name)));
-    let bytes = 0;
-    let count = 0;
+    let totalBytes = 0;
+    let folderCount = 0;
     const surplusNames: string[] = [];
-    for (const entry of folders.sort((left, right) => right.lastUsedMs - left.lastUsedMs)) {
-      if (this.#mayBelongToFormerProcess(entry.lastUsedMs)) continue;
-      bytes += entry.bytes;
-      count++;
-      if (count > unusedMax || bytes > unusedBytesMax) surplusNames.push(entry.name);
+    for (const folder of folders.sort((left, right) => right.lastUsedMs - left.lastUsedMs)) {
+      if (this.#mayBelongToFormerProcess(folder.lastUsedMs)) continue;
+      totalBytes += folder.bytes;
+      folderCount++;
+      if (folderCount > unusedMax || totalBytes > unusedBytesMax) surplusNames.push(folder.name);
     }
     for (const name of surplusNames.slice(-REMOVED_PER_USE_MAX)) await this.#remove(name);
   }

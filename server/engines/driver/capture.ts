@@ -4,7 +4,7 @@ import type { Page, Response } from 'playwright-core';
 import { type Capture, type CapturedPage, DriveFailed, type WantedContent } from './command.ts';
 
 /** Playwright's own default timeout, which is restored for the commands after a capture. */
-export const PLAYWRIGHT_DEFAULT_MS = 30_000;
+export const PLAYWRIGHT_DEFAULT_TIMEOUT_MS = 30_000;
 /**
  * Added to our own time limit, so that Playwright's timeouts expire first. Their messages state what Playwright waited
  * for.
@@ -13,7 +13,7 @@ const TIMEOUT_MARGIN_MS = 1_000;
 const LOAD_STATES = ['load', 'domcontentloaded', 'networkidle'] as const;
 const TITLE_CHARACTERS_MAX = 300;
 const URL_CHARACTERS_MAX = 8_192;
-const BYTES_MAX = 50 * 1024 ** 2;
+const FILE_BYTES_MAX = 50 * 1024 ** 2;
 const TEXT_CHARACTERS_MAX = 8 * 1024 ** 2;
 const LINKS_MAX = 10_000;
 const VALUES_MAX = 100;
@@ -29,7 +29,7 @@ export async function capture(page: Page, captureRequest: Capture): Promise<Capt
   try {
     return await withTimeout(captureRequest.timeoutMs, TIMEOUT_MARGIN_MS, openAndCapture(page, captureRequest));
   } finally {
-    page.setDefaultTimeout(PLAYWRIGHT_DEFAULT_MS);
+    page.setDefaultTimeout(PLAYWRIGHT_DEFAULT_TIMEOUT_MS);
   }
 }
 
@@ -53,10 +53,13 @@ async function openAndCapture(
   const visitOptions = { waitUntil, timeoutMs, acceptStatus };
   const isFile = wanted.kind === 'download' && wanted.selector === undefined;
   const status = url === undefined ? undefined : await (isFile ? visitFile : openPage)(page, { url, ...visitOptions });
-  return { ...(await pageOf(page, status)), ...(await captureContent(page, wanted)) };
+  return { ...(await pageFieldsOf(page, status)), ...(await captureContent(page, wanted)) };
 }
 
-export const pageOf = async (page: Page, status?: number): Promise<Pick<CapturedPage, 'url' | 'title' | 'status'>> => ({
+export const pageFieldsOf = async (
+  page: Page,
+  status?: number,
+): Promise<Pick<CapturedPage, 'url' | 'title' | 'status'>> => ({
   url: page.url().slice(0, URL_CHARACTERS_MAX),
   title: await titleOf(page),
   ...(status === undefined ? {} : { status }),
@@ -137,7 +140,7 @@ async function captureScreenshot(
     selector === undefined
       ? await page.screenshot({ ...options, fullPage })
       : await page.locator(selector).first().screenshot(options);
-  return { ...fileOf(bytes, `image/${format}`), ...sizeOf(bytes, format) };
+  return { ...fileOf(bytes, `image/${format}`), ...imageSizeOf(bytes, format) };
 }
 
 async function capturePdf(page: Page, spec: Extract<WantedContent, { kind: 'pdf' }>): Promise<CapturedContent> {
@@ -207,13 +210,13 @@ const titleOf = async (page: Page): Promise<string> =>
   (await page.title().catch(() => '')).slice(0, TITLE_CHARACTERS_MAX).toWellFormed();
 
 function fileOf(bytes: Buffer, mimeType: string): Pick<CapturedPage, 'bytes' | 'mimeType'> {
-  if (bytes.length > BYTES_MAX)
-    throw new DriveFailed('command', `The file is larger than ${BYTES_MAX / 1024 ** 2} MiB, which is the limit.`);
+  if (bytes.length > FILE_BYTES_MAX)
+    throw new DriveFailed('command', `The file is larger than ${FILE_BYTES_MAX / 1024 ** 2} MiB, which is the limit.`);
   return { bytes: new Uint8Array(bytes), mimeType };
 }
 
 /** Reads the size of an image from its header. */
-function sizeOf(bytes: Buffer, format: 'png' | 'jpeg'): { width: number; height: number } {
+function imageSizeOf(bytes: Buffer, format: 'png' | 'jpeg'): { width: number; height: number } {
   if (format === 'png') return { width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) };
   for (let at = 2; at + 9 < bytes.length; at += 2 + bytes.readUInt16BE(at + 2)) {
     const marker = bytes.readUInt8(at + 1);

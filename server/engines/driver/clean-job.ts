@@ -10,14 +10,14 @@ export interface CleanInput {
   readonly secrets: readonly string[];
 }
 
-const LIMIT_MS = 20_000;
+const CLEAN_TIMEOUT_MS = 20_000;
 /** The lowest limit at which strings from a page are cut. A string of at least this length may have been cut. */
 const CUT_CHARACTERS_MIN = 300;
 
 export const CLEAN_STEPS: Job<CleanInput, StepsOutcome> = {
   name: 'remove typed credentials from the results of steps',
   module: import.meta.url,
-  limitMs: LIMIT_MS,
+  limitMs: CLEAN_TIMEOUT_MS,
   isLong: true,
 };
 

@@ -12,16 +12,16 @@ import {
 import { type Command, type CommandResult, DriveFailed, type Helper, type PageState, type Tab } from './command.ts';
 import { type CommandTarget, perform } from './perform.ts';
 
-const CONNECT_MS = 30_000;
-const TITLE_MS = 1_000;
-const SNAPSHOT_MS = 15_000;
+const CONNECT_TIMEOUT_MS = 30_000;
+const TITLE_TIMEOUT_MS = 1_000;
+const SNAPSHOT_TIMEOUT_MS = 15_000;
 /** How long to wait for a page to show the effect of an action, unless the action loads another page. */
 const SETTLE_MS = 500;
-const LOAD_MS = 10_000;
+const LOAD_TIMEOUT_MS = 10_000;
 const SNAPSHOT_CHARACTERS_MAX = 200_000;
 const TITLE_CHARACTERS_MAX = 300;
 const URL_CHARACTERS_MAX = 2_000;
-const TABS_SHOWN = 50;
+const TABS_SHOWN_MAX = 50;
 const MESSAGE_CHARACTERS_MAX = 500;
 /**
  * A folder that cannot exist, so that Playwright cannot write any files. With `noDefaults`, which leaves downloads to
@@ -75,7 +75,7 @@ export class DrivenBrowser implements CommandTarget {
 
   static async connect(address: string, onGone: () => void): Promise<DrivenBrowser> {
     try {
-      const options = { noDefaults: true, artifactsDir: NO_FOLDER, timeout: CONNECT_MS };
+      const options = { noDefaults: true, artifactsDir: NO_FOLDER, timeout: CONNECT_TIMEOUT_MS };
       const browser = await chromium.connectOverCDP(address, options);
       browser.on('disconnected', onGone);
       const context = browser.contexts()[0] ?? (await browser.newContext());
@@ -173,7 +173,7 @@ export class DrivenBrowser implements CommandTarget {
     return Promise.all(
       this.#context
         .pages()
-        .slice(0, TABS_SHOWN)
+        .slice(0, TABS_SHOWN_MAX)
         .map(async (page, index) => ({
           ...{ index, url: truncate(page.url(), URL_CHARACTERS_MAX), isCurrent: page === currentPage },
           title: this.#dialog ? '' : await titleOf(page),
@@ -236,14 +236,14 @@ export class DrivenBrowser implements CommandTarget {
     const dialog = this.#dialogOpened.promise;
     await Promise.race([waitForPaint(page), dialog, wait(SETTLE_MS)]);
     if (!this.#pendingDocument) return;
-    await Promise.race([this.#pendingDocument.promise, dialog, wait(LOAD_MS)]);
-    await Promise.race([page.waitForLoadState('load', { timeout: LOAD_MS }).catch(() => {}), dialog]);
+    await Promise.race([this.#pendingDocument.promise, dialog, wait(LOAD_TIMEOUT_MS)]);
+    await Promise.race([page.waitForLoadState('load', { timeout: LOAD_TIMEOUT_MS }).catch(() => {}), dialog]);
   }
 
   /** Returns undefined if a dialog opens before the snapshot is taken. */
   async #snapshot(page: Page): Promise<Pick<PageState, 'snapshot' | 'isCut'> | undefined> {
     const snapshotText = await Promise.race([
-      page.ariaSnapshot({ mode: 'ai', timeout: SNAPSHOT_MS }),
+      page.ariaSnapshot({ mode: 'ai', timeout: SNAPSHOT_TIMEOUT_MS }),
       this.#dialogOpened.promise.then(() => undefined),
     ]);
     if (snapshotText === undefined) return undefined;
@@ -273,7 +273,10 @@ function isNavigationOf(page: Page, request: Request): boolean {
 
 /** Returns the title of a page, or an empty string if the page does not respond in time. */
 const titleOf = async (page: Page): Promise<string> =>
-  truncate(await Promise.race([page.title().catch(() => ''), wait(TITLE_MS).then(() => '')]), TITLE_CHARACTERS_MAX);
+  truncate(
+    await Promise.race([page.title().catch(() => ''), wait(TITLE_TIMEOUT_MS).then(() => '')]),
+    TITLE_CHARACTERS_MAX,
+  );
 
 /** Resolves when the page has drawn once, or when it navigates away. */
 const waitForPaint = (page: Page): Promise<unknown> => page.evaluate(PAINT_SCRIPT).catch(() => {});

@@ -20,7 +20,7 @@ if (!port) throw new Error('this file can run only as a worker thread');
 
 const MESSAGE_CHARACTERS_MAX = 2000;
 /** Terminal color codes in Playwright's messages. */
-const COLOURS = /\u001b\[[0-9;]*m/g;
+const COLOR_CODE_PATTERN = /\u001b\[[0-9;]*m/g;
 
 const browsers = new Map<string, Promise<DrivenBrowser>>();
 const post = (message: ThreadMessage, transfer: ArrayBuffer[] = []): void => port.postMessage(message, transfer);
@@ -105,5 +105,5 @@ const buffersOf = ({ image, captured, stepsOutcome }: CommandResult): ArrayBuffe
 
 function messageOf(error: unknown): string {
   const text = error instanceof Error ? error.message : 'An unknown error occurred.';
-  return toStorable(text.replace(COLOURS, '').slice(0, MESSAGE_CHARACTERS_MAX));
+  return toStorable(text.replace(COLOR_CODE_PATTERN, '').slice(0, MESSAGE_CHARACTERS_MAX));
 }

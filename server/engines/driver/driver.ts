@@ -43,14 +43,14 @@ export const DRIVER_LIMITS: DriverLimits = {
   threadIdleMs: 60_000,
 };
 
-const SESSION_ENDED = 'The session has ended.';
-const THREAD_REPLACED =
+const SESSION_ENDED_MESSAGE = 'The session has ended.';
+const THREAD_REPLACED_MESSAGE =
   'The command failed, because the browser driver of the service was restarted. Take a new snapshot and repeat the command.';
 /**
  * If a thread has not stopped a command this long after the command's time limit, the thread is considered blocked and
  * is ended.
  */
-const BLOCKED_MS = 15_000;
+const BLOCKED_THREAD_TIMEOUT_MS = 15_000;
 
 interface PendingCommand {
   readonly session: string;
@@ -137,7 +137,7 @@ export class Driver implements Closeable {
     if (drivenSession.thread.sessions.size > 0) return;
     // A page that hangs leaves its command pending. The thread is then ended, so that no other session uses it.
     if (drivenSession.thread.pendingCommands.size > 0)
-      void this.#endThread(drivenSession.thread, 'connection', SESSION_ENDED);
+      void this.#endThread(drivenSession.thread, 'connection', SESSION_ENDED_MESSAGE);
     else this.#endLater(drivenSession.thread);
   }
 
@@ -198,15 +198,15 @@ export class Driver implements Closeable {
   }
 
   #send(thread: Thread, { session, address }: Target, command: Command, help: Helper): Promise<CommandResult> {
-    if (!this.#threads.has(thread)) throw new DriveFailed('died', THREAD_REPLACED);
+    if (!this.#threads.has(thread)) throw new DriveFailed('died', THREAD_REPLACED_MESSAGE);
     const id = this.#nextId++;
     const response = Promise.withResolvers<CommandResult>();
     const timer = setTimeout(() => {
       this.#log.warn('driver.command_too_long', { sessionId: session, command: command.do });
       thread.pendingCommands.delete(id);
       response.reject(new DriveFailed('too_long', `The command took longer than ${this.#limits.commandMs / 1000} s.`));
-      void this.#endThread(thread, 'died', THREAD_REPLACED);
-    }, this.#limits.commandMs + BLOCKED_MS);
+      void this.#endThread(thread, 'died', THREAD_REPLACED_MESSAGE);
+    }, this.#limits.commandMs + BLOCKED_THREAD_TIMEOUT_MS);
     thread.pendingCommands.set(id, { session, response, help, timer });
     const commandMessage: CommandMessage = { id, session, address, command, limitMs: this.#limits.commandMs };
     thread.worker.postMessage(commandMessage);
@@ -239,7 +239,7 @@ export class Driver implements Closeable {
       reply();
     } catch (error) {
       if (!(error instanceof DriveFailed)) this.#log.error('driver.help_failed', { reason: reason(error) });
-      const { why, message, details } = error instanceof DriveFailed ? error : HELP_FAILED;
+      const { why, message, details } = error instanceof DriveFailed ? error : UNEXPECTED_FAILURE;
       reply({ failed: { why, message, details } });
     }
   }
@@ -249,7 +249,7 @@ export class Driver implements Closeable {
   }
 
   #endLater(thread: Thread): void {
-    const end = (): void => void this.#endThread(thread, 'connection', SESSION_ENDED);
+    const end = (): void => void this.#endThread(thread, 'connection', SESSION_ENDED_MESSAGE);
     thread.idleTimer = setTimeout(end, this.#limits.threadIdleMs).unref();
   }
 
@@ -273,7 +273,7 @@ const noHelp: Helper = async () => {
   throw new DriveFailed('command', 'This command cannot type credentials.');
 };
 
-const HELP_FAILED = new DriveFailed(
+const UNEXPECTED_FAILURE = new DriveFailed(
   'command',
   'The service failed unexpectedly while it typed a credential or hid the fields of the page.',
 );

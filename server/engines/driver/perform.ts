@@ -7,8 +7,8 @@ import { newestLines } from './newest-lines.ts';
 import { runSteps } from './steps.ts';
 
 /** The time limit for an element to become ready for an action. */
-export const ACTION_MS = 5_000;
-const NAVIGATION_MS = 60_000;
+export const ACTION_TIMEOUT_MS = 5_000;
+const NAVIGATION_TIMEOUT_MS = 60_000;
 const IMAGE_BYTES_MAX = 8 * 1024 ** 2;
 const JPEG_QUALITY = 80;
 const TEXT_CHARACTERS_MAX = 100_000;
@@ -17,7 +17,7 @@ const TEXT_CHARACTERS_MAX = 100_000;
  * are shown.
  */
 const VALUE_CHARACTERS_MAX = 4_000_000;
-const WAIT_FOR_TEXT_MS = 30_000;
+const TEXT_TIMEOUT_MS = 30_000;
 
 /** The members of DrivenBrowser that the commands use. */
 export interface CommandTarget {
@@ -68,24 +68,24 @@ const PERFORMERS: Performers = {
 
   click: async (target, { ref, double, button, modifiers }) => {
     const element = await locate(target, ref);
-    const options = { button, modifiers: [...modifiers], timeout: ACTION_MS };
+    const options = { button, modifiers: [...modifiers], timeout: ACTION_TIMEOUT_MS };
     await (double ? element.dblclick(options) : element.click(options));
     return {};
   },
   hover: async (target, { ref }) => {
-    await (await locate(target, ref)).hover({ timeout: ACTION_MS });
+    await (await locate(target, ref)).hover({ timeout: ACTION_TIMEOUT_MS });
     return {};
   },
   drag: async (target, { from, to }) => {
-    await (await locate(target, from)).dragTo(await locate(target, to), { timeout: ACTION_MS });
+    await (await locate(target, from)).dragTo(await locate(target, to), { timeout: ACTION_TIMEOUT_MS });
     return {};
   },
   type: async (target, { ref, text, submit, slowly }) => {
     const element = await locate(target, ref);
     await (slowly
-      ? element.pressSequentially(text, { timeout: NAVIGATION_MS })
-      : element.fill(text, { timeout: ACTION_MS }));
-    if (submit) await element.press('Enter', { timeout: ACTION_MS });
+      ? element.pressSequentially(text, { timeout: NAVIGATION_TIMEOUT_MS })
+      : element.fill(text, { timeout: ACTION_TIMEOUT_MS }));
+    if (submit) await element.press('Enter', { timeout: ACTION_TIMEOUT_MS });
     return {};
   },
   fill: async (target, { fields }) => {
@@ -97,13 +97,13 @@ const PERFORMERS: Performers = {
     return {};
   },
   select: async (target, { ref, values }) => {
-    await (await locate(target, ref)).selectOption([...values], { timeout: ACTION_MS });
+    await (await locate(target, ref)).selectOption([...values], { timeout: ACTION_TIMEOUT_MS });
     return {};
   },
   files: async (target, { ref, files }) => {
     const payload = files.map(({ name, mimeType, bytes }) => ({ name, mimeType, buffer: Buffer.from(bytes) }));
     if (ref !== undefined) {
-      await (await locate(target, ref)).setInputFiles(payload, { timeout: ACTION_MS });
+      await (await locate(target, ref)).setInputFiles(payload, { timeout: ACTION_TIMEOUT_MS });
       return {};
     }
     const chooser = target.takeChooser();
@@ -112,12 +112,12 @@ const PERFORMERS: Performers = {
         'command',
         'No file chooser is open. First click the element that opens the file chooser, or give the ref of the file input.',
       );
-    await chooser.setFiles(payload, { timeout: ACTION_MS });
+    await chooser.setFiles(payload, { timeout: ACTION_TIMEOUT_MS });
     return {};
   },
 
   screenshot: async (target, { ref, fullPage, type }) => {
-    const options = { type, timeout: NAVIGATION_MS, ...(type === 'jpeg' ? { quality: JPEG_QUALITY } : {}) };
+    const options = { type, timeout: NAVIGATION_TIMEOUT_MS, ...(type === 'jpeg' ? { quality: JPEG_QUALITY } : {}) };
     const bytes = await (ref === undefined
       ? (await target.page()).screenshot({ ...options, fullPage })
       : (await locate(target, ref)).screenshot(options));
@@ -131,7 +131,7 @@ const PERFORMERS: Performers = {
   wait: async (target, { ms, text, textGone }) => {
     const page = await target.page();
     if (ms !== undefined) await page.waitForTimeout(ms);
-    const timeoutOptions = { timeout: WAIT_FOR_TEXT_MS };
+    const timeoutOptions = { timeout: TEXT_TIMEOUT_MS };
     if (textGone !== undefined)
       await page
         .getByText(textGone)
@@ -197,20 +197,20 @@ const PERFORMERS: Performers = {
   },
 };
 
-const LOAD_OPTIONS = { waitUntil: 'load', timeout: NAVIGATION_MS } as const;
+const LOAD_OPTIONS = { waitUntil: 'load', timeout: NAVIGATION_TIMEOUT_MS } as const;
 
 /**
- * Opens a URL. A page that does not finish loading within `ACTION_MS` after its document was parsed is used as it is. A
+ * Opens a URL. A page that does not finish loading within `ACTION_TIMEOUT_MS` after its document was parsed is used as it is. A
  * download does not open a page and is not an error.
  */
 async function goTo(page: Page, url: string): Promise<void> {
   try {
-    await page.goto(url, { waitUntil: 'domcontentloaded', timeout: NAVIGATION_MS });
+    await page.goto(url, { waitUntil: 'domcontentloaded', timeout: NAVIGATION_TIMEOUT_MS });
   } catch (error) {
     if (error instanceof Error && error.message.includes('Download is starting')) return;
     throw error;
   }
-  await page.waitForLoadState('load', { timeout: ACTION_MS }).catch(() => {});
+  await page.waitForLoadState('load', { timeout: ACTION_TIMEOUT_MS }).catch(() => {});
 }
 
 async function navigateHistory(
@@ -234,7 +234,7 @@ async function locate(target: CommandTarget, ref: Ref): Promise<Locator> {
 
 async function fill(target: CommandTarget, field: Field): Promise<void> {
   const element = await locate(target, field.ref);
-  const timeoutOptions = { timeout: ACTION_MS };
+  const timeoutOptions = { timeout: ACTION_TIMEOUT_MS };
   if (field.type === 'checkbox') await element.setChecked(field.checked, timeoutOptions);
   else if (field.type === 'select') await element.selectOption(field.value, timeoutOptions);
   else await element.fill(field.value, timeoutOptions);
@@ -278,7 +278,7 @@ function jsonOf(value: unknown): string {
 }
 
 async function evaluateOnElement(locator: Locator, code: string): Promise<unknown> {
-  const element = await locator.elementHandle({ timeout: ACTION_MS });
+  const element = await locator.elementHandle({ timeout: ACTION_TIMEOUT_MS });
   const frame = await element?.ownerFrame();
   if (!element || !frame) throw new DriveFailed('command', 'The element no longer exists. Take a browser_snapshot.');
   const functionHandle = await frame.evaluateHandle<(node: unknown) => unknown>(`(${evaluationSource(code)})`);

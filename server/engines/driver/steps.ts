@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Page } from 'playwright-core';
 import { systemClock } from '../../kit/clock.ts';
-import { captureContent, openPage, PLAYWRIGHT_DEFAULT_MS, pageOf, withTimeout } from './capture.ts';
+import { captureContent, openPage, PLAYWRIGHT_DEFAULT_TIMEOUT_MS, pageFieldsOf, withTimeout } from './capture.ts';
 import {
   DriveFailed,
   type FileContent,
@@ -23,7 +23,7 @@ const STEP_FAILURES = new Set<unknown>(['command', 'page', 'timeout', 'refused']
 const TIMEOUT_MARGIN_MS = 500;
 
 /** Maximum total size of the screenshots and PDF files of one call. */
-const BYTES_MAX = 100 * 1024 ** 2;
+const FILES_BYTES_MAX = 100 * 1024 ** 2;
 
 const NO_STEPS = { steps: 0, bytes: 0, hasTyped: false };
 
@@ -62,7 +62,7 @@ export async function runSteps(page: Page, request: Steps, help: Helper): Promis
     const { step } = progress;
     throw step < 0 ? error : withStepNumber(error, step + (request.before ?? NO_STEPS).steps, request.steps[step]);
   } finally {
-    page.setDefaultTimeout(PLAYWRIGHT_DEFAULT_MS);
+    page.setDefaultTimeout(PLAYWRIGHT_DEFAULT_TIMEOUT_MS);
   }
 }
 
@@ -85,16 +85,16 @@ async function run(page: Page, request: Steps, progress: Progress, help: Helper)
       results.push(
         await typeIntoField(page, step.selector, mark => help({ do: 'type', step: before.steps + index, mark })),
       );
-    } else if (isPicture(step) && hasTyped) results.push(await whileCovered(help, () => perform(page, step)));
+    } else if (isVisualCapture(step) && hasTyped) results.push(await whileCovered(help, () => perform(page, step)));
     else results.push(await perform(page, step));
     bytes += results.at(-1)?.bytes?.byteLength ?? 0;
-    if (bytes > BYTES_MAX)
+    if (bytes > FILES_BYTES_MAX)
       throw new DriveFailed(
         'command',
-        `The files of all steps together are larger than ${BYTES_MAX / 1024 ** 2} MiB, which is the limit.`,
+        `The files of all steps together are larger than ${FILES_BYTES_MAX / 1024 ** 2} MiB, which is the limit.`,
       );
   }
-  return { ...(await pageOf(page, status)), results };
+  return { ...(await pageFieldsOf(page, status)), results };
 }
 
 /**
@@ -114,18 +114,18 @@ async function typeIntoField(
   return { do: 'type' };
 }
 
-const isPicture = (step: Step): step is Extract<Step, { do: 'take' }> =>
+const isVisualCapture = (step: Step): step is Extract<Step, { do: 'take' }> =>
   step.do === 'take' && (step.wanted.kind === 'screenshot' || step.wanted.kind === 'pdf');
 
 /** While a screenshot or PDF file is taken, hides text that was typed in earlier steps. */
 async function whileCovered(help: Helper, captureStep: () => Promise<StepResult>): Promise<StepResult> {
   await help({ do: 'cover' });
-  const result = await captureStep().catch(async error => {
+  const stepResult = await captureStep().catch(async error => {
     await help({ do: 'uncover' }).catch(() => {}); // The error of the step is reported instead.
     throw error;
   });
   await help({ do: 'uncover' });
-  return result;
+  return stepResult;
 }
 
 async function perform(page: Page, step: Exclude<Step, { do: 'goto' | 'type' }>): Promise<StepResult> {

@@ -36,8 +36,8 @@ test('skips and counts rules that do not apply to a whole host name', async () =
 });
 
 test('accepts a rule only if the rule has no restrictions', async () => {
-  const whole = ['||a.test^', '||a.test', '||a.test^|', '||A.Test^', '||a.test^$all', '||a.test^$document'];
-  for (const line of whole) assert.ok((await readAdHosts(line)).isAdHost('x.a.test'), line);
+  const wholeHostRules = ['||a.test^', '||a.test', '||a.test^|', '||A.Test^', '||a.test^$all', '||a.test^$document'];
+  for (const line of wholeHostRules) assert.ok((await readAdHosts(line)).isAdHost('x.a.test'), line);
   const restrictedRules = [
     ...['||a.test^$script', '||a.test^$domain=b.test', '||a.test^$~third-party', '||a.test^$popup'],
     ...[

@@ -13,12 +13,12 @@ export interface AdHosts {
   readonly skippedLines: number;
 }
 
-const COMMENT = /^\s*(?:[!#[]|$)/;
+const COMMENT_PATTERN = /^\s*(?:[!#[]|$)/;
 /** A `#` after a space begins a comment. Elsewhere a `#` may be part of a rule. */
-const TRAILING_COMMENT = /\s+#.*$/;
-const SINK_ADDRESS = /^(?:0\.0\.0\.0|127\.0\.0\.1|::1?)\s+/;
+const TRAILING_COMMENT_PATTERN = /\s+#.*$/;
+const SINK_ADDRESS_PATTERN = /^(?:0\.0\.0\.0|127\.0\.0\.1|::1?)\s+/;
 /** Names of the machine itself, which every hosts file contains. */
-const OWN_NAMES = /^(?:localhost|localhost\.localdomain|local|broadcasthost|ip6-.*)$/;
+const OWN_NAME_PATTERN = /^(?:localhost|localhost\.localdomain|local|broadcasthost|ip6-.*)$/;
 
 interface HostRuleLine {
   readonly isAllowRule: boolean;
@@ -33,8 +33,8 @@ export async function readAdHosts(text: string): Promise<AdHosts> {
   const allow: string[] = [];
   let skippedLines = 0;
   for (const line of text.split('\n')) {
-    if (COMMENT.test(line)) continue;
-    const parsedRule = parseLine(line.trim().replace(TRAILING_COMMENT, ''), readRule);
+    if (COMMENT_PATTERN.test(line)) continue;
+    const parsedRule = parseLine(line.trim().replace(TRAILING_COMMENT_PATTERN, ''), readRule);
     if (!parsedRule) skippedLines += 1;
     else for (const name of parsedRule.names) (parsedRule.isAllowRule ? allow : deny).push(name);
   }
@@ -44,12 +44,13 @@ export async function readAdHosts(text: string): Promise<AdHosts> {
 
 function parseLine(line: string, readRule: ReadRule): HostRuleLine | undefined {
   if (/^(?:@@)?\|\|/.test(line)) return readRule(line);
-  const words = line.replace(SINK_ADDRESS, '').split(/\s+/);
-  if (SINK_ADDRESS.test(line)) return lineFor(words.filter(name => !OWN_NAMES.test(name) && isIP(name) === 0));
-  return words.length === 1 ? lineFor(words) : undefined;
+  const words = line.replace(SINK_ADDRESS_PATTERN, '').split(/\s+/);
+  if (SINK_ADDRESS_PATTERN.test(line))
+    return ruleLineOf(words.filter(name => !OWN_NAME_PATTERN.test(name) && isIP(name) === 0));
+  return words.length === 1 ? ruleLineOf(words) : undefined;
 }
 
-function lineFor(texts: readonly string[], isAllowRule = false): HostRuleLine | undefined {
+function ruleLineOf(texts: readonly string[], isAllowRule = false): HostRuleLine | undefined {
   const names = texts.map(parseHost);
   return names.includes(undefined) ? undefined : { isAllowRule, names: names.filter(name => name !== undefined) };
 }
@@ -64,7 +65,7 @@ async function ruleReader(): Promise<ReadRule> {
       !rule.firstParty() || !rule.thirdParty() || !rule.fromDocument() || rule.hasDomains() || rule.denyallow;
     // Rules that modify a response do not block the host.
     if (isConditional || rule.optionValue !== undefined || rule.isElemHide()) return undefined;
-    return lineFor([rule.getHostname()], rule.isException());
+    return ruleLineOf([rule.getHostname()], rule.isException());
   };
 }
 
@@ -72,7 +73,7 @@ async function ruleReader(): Promise<ReadRule> {
 const withAsciiNames = (line: string): string =>
   line.replace(/[\p{L}\p{N}\p{M}._-]*[^\p{ASCII}][\p{L}\p{N}\p{M}._-]*/gu, name => domainToASCII(name) || name);
 
-const HOST_NAME = /^[\p{L}\p{N}\p{M}_-]+(?:\.[\p{L}\p{N}\p{M}_-]+)+\.?$/u;
+const HOST_NAME_PATTERN = /^[\p{L}\p{N}\p{M}_-]+(?:\.[\p{L}\p{N}\p{M}_-]+)+\.?$/u;
 
 const parseHost = (text: string): string | undefined =>
-  HOST_NAME.test(text) ? URL.parse(`http://${text}/`)?.hostname.replace(/\.$/, '') : undefined;
+  HOST_NAME_PATTERN.test(text) ? URL.parse(`http://${text}/`)?.hostname.replace(/\.$/, '') : undefined;

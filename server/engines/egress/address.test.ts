@@ -1,7 +1,7 @@
 // All spellings of an address are equal, and ranges cover exactly their prefix.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { covers, matchesExactly, parseAddress, range, rangeOf } from './address.ts';
+import { covers, matchesExactly, parseAddress, parseRange, toRange } from './address.ts';
 
 const textOf = (text: string): string | undefined => parseAddress(text)?.text;
 const bytesOf = (text: string): number[] => [...(parseAddress(text)?.bytes ?? [])];
@@ -39,9 +39,9 @@ test('rejects names, short and octal forms, zone ids and brackets', () => {
 });
 
 test('a range covers exactly the addresses with its prefix, at every prefix length', () => {
-  const bits = (address: string, flipped: number): string => {
+  const bits = (address: string, flippedBit: number): string => {
     const bytes = bytesOf(address);
-    bytes[flipped >> 3] = (bytes[flipped >> 3] ?? 0) ^ (0x80 >> (flipped & 7));
+    bytes[flippedBit >> 3] = (bytes[flippedBit >> 3] ?? 0) ^ (0x80 >> (flippedBit & 7));
     if (bytes.length === 4) return bytes.join('.');
     return Array.from({ length: 8 }, (_, at) =>
       (((bytes[2 * at] ?? 0) << 8) | (bytes[2 * at + 1] ?? 0)).toString(16),
@@ -52,35 +52,35 @@ test('a range covers exactly the addresses with its prefix, at every prefix leng
     ['fdaa:5555:1234:ffff:8001:7ffe:aaaa:5555', 128],
   ] as const)
     for (let prefix = 0; prefix <= length; prefix += 1)
-      for (let flipped = 0; flipped < length; flipped += 1) {
-        const other = parseAddress(bits(address, flipped));
-        assert.ok(other);
+      for (let flippedBit = 0; flippedBit < length; flippedBit += 1) {
+        const otherAddress = parseAddress(bits(address, flippedBit));
+        assert.ok(otherAddress);
         assert.equal(
-          covers(rangeOf(`${address}/${prefix}`), other, 1),
-          flipped >= prefix,
-          `${other.text} in /${prefix}`,
+          covers(parseRange(`${address}/${prefix}`), otherAddress, 1),
+          flippedBit >= prefix,
+          `${otherAddress.text} in /${prefix}`,
         );
       }
 });
 
 test('a range covers only its own port and family, and matches a target exactly only if it is that one address with that port', () => {
-  const rangeWithPort = range({ address: '127.0.0.1', prefix: 32, family: 4, port: 9100 });
+  const rangeWithPort = toRange({ address: '127.0.0.1', prefix: 32, family: 4, port: 9100 });
   const loopback = parseAddress('127.0.0.1');
   const six = parseAddress('7f00:1::');
   assert.ok(loopback && six);
   assert.equal(covers(rangeWithPort, loopback, 9100), true);
   assert.equal(covers(rangeWithPort, loopback, 9101), false);
-  assert.equal(covers(range({ address: '127.0.0.1', prefix: 0, family: 4 }), six, 9100), false);
+  assert.equal(covers(toRange({ address: '127.0.0.1', prefix: 0, family: 4 }), six, 9100), false);
   assert.equal(matchesExactly(rangeWithPort, loopback, 9100), true);
-  assert.equal(matchesExactly(range({ address: '127.0.0.1', prefix: 32, family: 4 }), loopback, 9100), false);
+  assert.equal(matchesExactly(toRange({ address: '127.0.0.1', prefix: 32, family: 4 }), loopback, 9100), false);
   assert.equal(
-    matchesExactly(range({ address: '127.0.0.0', prefix: 8, family: 4, port: 9100 }), loopback, 9100),
+    matchesExactly(toRange({ address: '127.0.0.0', prefix: 8, family: 4, port: 9100 }), loopback, 9100),
     false,
   );
 });
 
 test('treats a range of IPv4-mapped addresses as the range of IPv4 addresses', () => {
-  const mappedRange = range({ address: '::ffff:10.0.0.0', prefix: 104, family: 6 });
+  const mappedRange = toRange({ address: '::ffff:10.0.0.0', prefix: 104, family: 6 });
   const insideAddress = parseAddress('10.200.0.1');
   const outsideAddress = parseAddress('11.0.0.1');
   assert.ok(insideAddress && outsideAddress);
@@ -95,5 +95,5 @@ test('throws for an invalid range', () => {
     ['::ffff:10.0.0.0', 90],
     ['10.0.0.0', Number.NaN],
   ] as const)
-    assert.throws(() => range({ address, prefix, family: address.includes(':') ? 6 : 4 }), TypeError);
+    assert.throws(() => toRange({ address, prefix, family: address.includes(':') ? 6 : 4 }), TypeError);
 });

@@ -31,19 +31,19 @@ const MAPPED_BITS = 96;
 /** Parses an IP address. Returns undefined for names, zone ids, brackets, and short or octal forms. */
 export function parseAddress(text: string): Address | undefined {
   const family = isIP(text);
-  if (family === 4) return address4(bytesOf4(text));
+  if (family === 4) return ipv4Address(ipv4Bytes(text));
   if (family !== 6 || text.includes('%')) return undefined;
-  const bytes = bytesOf6(text);
-  if (startsWith(bytes, MAPPED_PREFIX, MAPPED_BITS)) return address4(bytes.subarray(12));
+  const bytes = ipv6Bytes(text);
+  if (startsWith(bytes, MAPPED_PREFIX, MAPPED_BITS)) return ipv4Address(bytes.subarray(12));
   return { family, bytes, text: text.toLowerCase() };
 }
 
-export function address4(bytes: Uint8Array): Address {
+export function ipv4Address(bytes: Uint8Array): Address {
   return { family: 4, bytes, text: bytes.join('.') };
 }
 
 /** Throws for an invalid range. Ranges from the configuration have already been validated. */
-export function range(rangeEntry: AddressRange): Range {
+export function toRange(rangeEntry: AddressRange): Range {
   const address = parseAddress(rangeEntry.address);
   if (!address) throw new TypeError(`${rangeEntry.address} is not an IP address`);
   const prefixBits = address.family === rangeEntry.family ? rangeEntry.prefix : rangeEntry.prefix - MAPPED_BITS;
@@ -53,9 +53,9 @@ export function range(rangeEntry: AddressRange): Range {
 }
 
 /** Parses a range such as `10.0.0.0/8`. */
-export function rangeOf(text: string): Range {
+export function parseRange(text: string): Range {
   const [address = '', prefix] = text.split('/');
-  return range({ address, prefix: Number(prefix), family: isIP(address) === 6 ? 6 : 4 });
+  return toRange({ address, prefix: Number(prefix), family: isIP(address) === 6 ? 6 : 4 });
 }
 
 export const covers = (outerRange: Range, address: Address, port: number): boolean =>
@@ -76,22 +76,22 @@ function startsWith(bytes: Uint8Array, start: Uint8Array, bits: number): boolean
   return ((bytes[wholeBytes] ?? 0) & mask) === ((start[wholeBytes] ?? 0) & mask);
 }
 
-const bytesOf4 = (text: string): Uint8Array => Uint8Array.from(text.split('.'), Number);
+const ipv4Bytes = (text: string): Uint8Array => Uint8Array.from(text.split('.'), Number);
 
-function bytesOf6(text: string): Uint8Array {
+function ipv6Bytes(text: string): Uint8Array {
   const [head = '', tail] = text.split('::');
-  const headBytes = groups(head);
-  const tailBytes = tail === undefined ? [] : groups(tail);
+  const headBytes = bytesOfGroups(head);
+  const tailBytes = tail === undefined ? [] : bytesOfGroups(tail);
   const bytes = new Uint8Array(16);
   bytes.set(headBytes);
   bytes.set(tailBytes, 16 - tailBytes.length);
   return bytes;
 }
 
-const groups = (text: string): number[] => (text === '' ? [] : text.split(':').flatMap(group));
+const bytesOfGroups = (text: string): number[] => (text === '' ? [] : text.split(':').flatMap(bytesOfGroup));
 
-function group(text: string): number[] {
-  if (text.includes('.')) return [...bytesOf4(text)];
+function bytesOfGroup(text: string): number[] {
+  if (text.includes('.')) return [...ipv4Bytes(text)];
   const value = Number.parseInt(text, 16);
   return [value >> 8, value & 0xff];
 }

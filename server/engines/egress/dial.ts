@@ -55,7 +55,7 @@ class Race<S extends Socket> {
   readonly #untriedAddresses: Address[];
   readonly #port: number;
   readonly #createSocket: () => S;
-  readonly #nextAddressMs: number;
+  readonly #nextAddressDelayMs: number;
   readonly #winner = Promise.withResolvers<DialledConnection<S>>();
   readonly #pendingSockets = new Set<Socket>();
   #nextTimer: NodeJS.Timeout | undefined;
@@ -65,7 +65,7 @@ class Race<S extends Socket> {
     this.#untriedAddresses = orderedAddresses;
     this.#port = port;
     this.#createSocket = createSocket;
-    this.#nextAddressMs = nextAddressMs;
+    this.#nextAddressDelayMs = nextAddressMs;
   }
 
   run(): Promise<DialledConnection<S>> {
@@ -104,7 +104,8 @@ class Race<S extends Socket> {
     connect(socket, address, this.#port);
     // No timer is set for the last address. This code runs for every connection, so it avoids timers that are not
     // needed.
-    if (this.#untriedAddresses.length > 0) this.#nextTimer = setTimeout(() => this.#tryNext(), this.#nextAddressMs);
+    if (this.#untriedAddresses.length > 0)
+      this.#nextTimer = setTimeout(() => this.#tryNext(), this.#nextAddressDelayMs);
   }
 }
 

@@ -7,7 +7,7 @@ import { pollUntil } from '../../kit/wait.ts';
 import { BigReads } from './big-reads.ts';
 import { Downstream } from './downstream.ts';
 
-const WAIT_MS = 30_000;
+const WAIT_TIMEOUT_MS = 30_000;
 const SMALL_BYTES = 64 * 1024;
 const BIG_BYTES = 512 * 1024;
 
@@ -29,7 +29,12 @@ async function browser(t: TestContext, reads = true): Promise<Socket> {
 async function fill(downstream: Downstream, pieces: number, socket: Socket): Promise<void> {
   for (let piece = 0; piece < pieces; piece++) {
     downstream.write(downstream.buffer);
-    await pollUntil(WAIT_MS, 'the kernel to take a chunk', () => (socket.writableLength === 0 ? true : undefined), 1);
+    await pollUntil(
+      WAIT_TIMEOUT_MS,
+      'the kernel to take a chunk',
+      () => (socket.writableLength === 0 ? true : undefined),
+      1,
+    );
   }
 }
 
@@ -37,9 +42,9 @@ test('grows the buffer up to 512 KiB while reads fill the whole buffer', async t
   const socket = await browser(t);
   const downstream = new Downstream(new BigReads(1));
   downstream.open(socket, () => {});
-  const first = downstream.buffer.length;
+  const firstLength = downstream.buffer.length;
   downstream.write(downstream.buffer.subarray(1));
-  assert.equal(downstream.buffer.length, first, 'a read that does not fill the buffer must not grow it');
+  assert.equal(downstream.buffer.length, firstLength, 'a read that does not fill the buffer must not grow it');
   await fill(downstream, 40, socket);
   assert.equal(downstream.buffer.length, BIG_BYTES);
 });
@@ -70,9 +75,9 @@ test('stops reading when the browser does not read, with at most 512 KiB unsent'
   downstream.open(socket, () => {
     continueCount += 1;
   });
-  let pieces = 0;
-  while (downstream.write(downstream.buffer)) pieces += 1;
-  assert.ok(pieces > 0);
+  let writtenPieces = 0;
+  while (downstream.write(downstream.buffer)) writtenPieces += 1;
+  assert.ok(writtenPieces > 0);
   assert.equal(continueCount, 0);
   assert.ok(socket.writableLength > 0 && socket.writableLength <= BIG_BYTES);
 });

@@ -10,7 +10,7 @@ const BUFFER_BYTES_SMALL = 64 * 1024;
  * (measured). Even larger buffers are slower.
  */
 const BUFFER_BYTES_BIG = 512 * 1024;
-const GROWTH = 4;
+const GROWTH_FACTOR = 4;
 
 export class Downstream {
   readonly #bigReads: BigReads;
@@ -63,9 +63,9 @@ export class Downstream {
 
   #grow(): void {
     if (this.#isBig) return;
-    const bytes = this.#buffer.length * GROWTH;
-    this.#isBig = bytes > BUFFER_BYTES_SMALL && this.#bigReads.acquire();
-    if (bytes <= BUFFER_BYTES_SMALL || this.#isBig)
-      this.#buffer = Buffer.allocUnsafeSlow(this.#isBig ? BUFFER_BYTES_BIG : bytes);
+    const newLength = this.#buffer.length * GROWTH_FACTOR;
+    this.#isBig = newLength > BUFFER_BYTES_SMALL && this.#bigReads.acquire();
+    if (newLength <= BUFFER_BYTES_SMALL || this.#isBig)
+      this.#buffer = Buffer.allocUnsafeSlow(this.#isBig ? BUFFER_BYTES_BIG : newLength);
   }
 }

@@ -26,7 +26,7 @@ import { OutboundConnections } from './outbound.ts';
 import type { EgressPolicy } from './policy.ts';
 import type { Resolve } from './resolve.ts';
 import { OwnAddress, type SelfRoute } from './self-route.ts';
-import { absoluteTarget, authorityTarget, type Target } from './target.ts';
+import { parseAbsoluteTarget, parseAuthority, type Target } from './target.ts';
 import { join, OutsideSocket } from './tunnel.ts';
 
 export interface EgressOptions extends Pick<Runtime, 'clock' | 'log'> {
@@ -113,7 +113,7 @@ class SessionEgress implements Egress {
   readonly #bigReads: BigReads;
   readonly #gate: Gate;
   readonly #ownAddress: OwnAddress | undefined;
-  readonly #http: HttpServer;
+  readonly #httpServer: HttpServer;
   readonly #forwarders = new Map<Socket, Forwarder>();
   readonly #refusals = new Map<RefusalRule, number>();
   readonly #closeController = new AbortController();
@@ -127,7 +127,7 @@ class SessionEgress implements Egress {
     this.#bigReads = new BigReads(this.#limits.bigReadsMax);
     this.#gate = new Gate({ ...options, outbound: this.#outbound, limits: this.#limits });
     this.#ownAddress = options.self && new OwnAddress(this.#guardedRoute(options.self), this.#limits);
-    this.#http = this.#createHttpServer();
+    this.#httpServer = this.#createHttpServer();
     options.server.removeAllListeners('connection');
     const onConnection = (socket: Socket): void => this.#onConnection(socket);
     options.server.on(
@@ -159,10 +159,10 @@ class SessionEgress implements Egress {
   async close(): Promise<void> {
     if (this.#closeController.signal.aborted) return;
     this.#closeController.abort(new Error('the session ended'));
-    this.#http.close();
+    this.#httpServer.close();
     this.#outbound.closeWhere(() => true);
-    const allClosed = Promise.all([...this.#forwarders.keys()].map(destroySocket));
-    await withTimeout(CLOSE_MS, "the browser's connections to close", () => allClosed);
+    const closePromise = Promise.all([...this.#forwarders.keys()].map(destroySocket));
+    await withTimeout(CLOSE_TIMEOUT_MS, "the browser's connections to close", () => closePromise);
   }
 
   /** Node's HTTP server with its strict parser. It does not listen; connections are passed to it. */
@@ -218,7 +218,7 @@ class SessionEgress implements Egress {
     socket.allowHalfOpen = true;
     socket.setNoDelay(true);
     socket.setTimeout(this.#limits.unusedMs);
-    this.#http.emit('connection', socket);
+    this.#httpServer.emit('connection', socket);
   }
 
   /** Handles an error caused by a bug in this code. Closes only the connection. */
@@ -237,7 +237,7 @@ class SessionEgress implements Egress {
       request.socket.destroy();
       return;
     }
-    const parsedTarget = absoluteTarget(request.url ?? '');
+    const parsedTarget = parseAbsoluteTarget(request.url ?? '');
     if (!parsedTarget) return sendErrorResponse(request, response, new FailedError('bad_request'));
     const onFailure = (error: unknown): void => this.#logFailure(error, parsedTarget.target, 'http');
     if (!this.#ownAddress?.matches(parsedTarget.target))
@@ -254,7 +254,7 @@ class SessionEgress implements Egress {
       stream.destroy();
       return;
     }
-    const target = authorityTarget(request.url ?? '');
+    const target = parseAuthority(request.url ?? '');
     if (!target) return rejectConnect(stream, new FailedError('bad_request'));
     this.#tunnel(stream, head, target).catch(error => {
       // A failure is not reported if the browser has already closed the connection, because that may have caused the
@@ -299,7 +299,7 @@ class SessionEgress implements Egress {
   #onClientError(error: NodeJS.ErrnoException, stream: Duplex): void {
     const forwarder = stream instanceof Socket ? this.#forwarders.get(stream) : undefined;
     if (!stream.writable || error.code === 'ECONNRESET' || (forwarder?.inFlight ?? 0) > 0) stream.destroy();
-    else stream.end(emptyResponse(CLIENT_ERROR_STATUS[error.code ?? ''] ?? 400), () => stream.destroy());
+    else stream.end(emptyResponse(CLIENT_ERROR_STATUSES[error.code ?? ''] ?? 400), () => stream.destroy());
   }
 
   #logFailure(error: unknown, target: Target, via: Refusal['via']): void {
@@ -357,11 +357,11 @@ class SessionEgress implements Egress {
   }
 }
 
-const CLOSE_MS = 5000;
+const CLOSE_TIMEOUT_MS = 5000;
 
 const ESTABLISHED_RESPONSE = 'HTTP/1.1 200 Connection Established\r\n\r\n';
 
-const CLIENT_ERROR_STATUS: Readonly<Record<string, number>> = {
+const CLIENT_ERROR_STATUSES: Readonly<Record<string, number>> = {
   HPE_HEADER_OVERFLOW: 431,
   ERR_HTTP_REQUEST_TIMEOUT: 408,
 };

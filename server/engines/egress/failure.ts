@@ -33,7 +33,7 @@ export type ProxyFailureKind =
   | 'proxy_refused_user'
   | 'not_a_proxy';
 
-const STATUS: Readonly<Record<FailureKind, number>> = {
+const STATUSES: Readonly<Record<FailureKind, number>> = {
   bad_request: 400,
   name_not_resolved: 502,
   name_timed_out: 504,
@@ -114,5 +114,5 @@ export function errorResponse(error: unknown): ErrorResponse {
       text: `Berth refused this request: rule ${error.rule}. ${adviceFor(error.rule)}\n`,
     };
   const kind = error instanceof FailedError ? error.kind : 'bad_answer';
-  return { status: STATUS[kind], header: ['x-berth-failed', kind], text: `${MESSAGES[kind]} (${kind})\n` };
+  return { status: STATUSES[kind], header: ['x-berth-failed', kind], text: `${MESSAGES[kind]} (${kind})\n` };
 }

@@ -8,7 +8,7 @@ import type { BigReads } from './big-reads.ts';
 import { type ErrorResponse, errorResponse, FailedError, ProxyFailedError, RefusedError } from './failure.ts';
 import type { Gate } from './gate.ts';
 import { GateAgent, type GateRequestArgs } from './gate-agent.ts';
-import { endToEnd, framingOf, requestHeaders } from './headers.ts';
+import { endToEndHeadersOf, framingOf, requestHeaders } from './headers.ts';
 import { proxyAuthorization } from './http-tunnel.ts';
 import type { EgressLimits } from './limits.ts';
 import { RequestSocket } from './request-socket.ts';
@@ -166,7 +166,7 @@ function sendBody(request: IncomingMessage, outgoing: ClientRequest): void {
   request.pipe(outgoing);
 }
 
-const PROXY_AUTHENTICATION_REQUIRED = 407;
+const PROXY_AUTHENTICATION_STATUS = 407;
 
 function sendResponse(
   proxiedResponse: ProxiedResponse,
@@ -180,10 +180,10 @@ function sendResponse(
   const status = incoming.statusCode ?? 0;
   try {
     // A 407 from an origin would make the browser prompt for a proxy password.
-    if (status === PROXY_AUTHENTICATION_REQUIRED)
+    if (status === PROXY_AUTHENTICATION_STATUS)
       throw proxy ? new ProxyFailedError('proxy_refused_user', proxy.name) : new FailedError('bad_answer');
     response.sendDate = false;
-    const headers = endToEnd(incoming.rawHeaders);
+    const headers = endToEndHeadersOf(incoming.rawHeaders);
     if (isChunked(proxiedResponse)) headers.push('Transfer-Encoding', 'chunked');
     response.writeHead(status, incoming.statusMessage, headers);
   } catch (error) {
@@ -224,16 +224,16 @@ function sendResponseBody(proxiedResponse: ProxiedResponse): void {
   }
   // Send the head now: the first event of an event stream may come much later.
   response.write(EMPTY_BUFFER);
-  if (!splice(proxiedResponse)) stream(proxiedResponse);
+  if (!splice(proxiedResponse)) streamBody(proxiedResponse);
 }
 
-function stream({ incoming, response }: ProxiedResponse): void {
-  reuseMemory(incoming, response);
+function streamBody({ incoming, response }: ProxiedResponse): void {
+  reuseReadBuffer(incoming, response);
   pipeline(incoming, response, () => {});
 }
 
 /** Reuses the read buffer. When neither stream holds any data, the kernel has copied all of the data. */
-function reuseMemory(incoming: IncomingMessage, response: ServerResponse): void {
+function reuseReadBuffer(incoming: IncomingMessage, response: ServerResponse): void {
   const { socket } = incoming;
   if (!(socket instanceof RequestSocket)) return;
   socket.reuseWhen(() => incoming.readableLength === 0 && response.writableLength === 0);

@@ -1,7 +1,7 @@
 // Hop-by-hop headers are removed, and the meaning of a message does not change.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { endToEnd, framingOf, requestHeaders } from './headers.ts';
+import { endToEndHeadersOf, framingOf, requestHeaders } from './headers.ts';
 
 test('removes hop-by-hop headers and keeps all others unchanged', () => {
   const raw = [
@@ -20,7 +20,7 @@ test('removes hop-by-hop headers and keeps all others unchanged', () => {
     'TE',
     'trailers',
   ];
-  assert.deepEqual(endToEnd(raw), ['X-A', '1', 'Set-Cookie', 'a', 'Set-Cookie', 'b']);
+  assert.deepEqual(endToEndHeadersOf(raw), ['X-A', '1', 'Set-Cookie', 'a', 'Set-Cookie', 'b']);
   for (const name of [
     'Keep-Alive',
     'Proxy-Connection',
@@ -30,7 +30,7 @@ test('removes hop-by-hop headers and keeps all others unchanged', () => {
     'Upgrade',
     'CONNECTION',
   ])
-    assert.deepEqual(endToEnd([name, 'x', 'A', 'b']), ['A', 'b'], name);
+    assert.deepEqual(endToEndHeadersOf([name, 'x', 'A', 'b']), ['A', 'b'], name);
 });
 
 test('keeps Content-Length, Cookie and Authorization even if Connection names them', () => {
@@ -44,7 +44,7 @@ test('keeps Content-Length, Cookie and Authorization even if Connection names th
     'Authorization',
     'd',
   ];
-  assert.deepEqual(endToEnd(raw), ['Content-Length', '5', 'Cookie', 'c', 'Authorization', 'd']);
+  assert.deepEqual(endToEndHeadersOf(raw), ['Content-Length', '5', 'Cookie', 'c', 'Authorization', 'd']);
 });
 
 test('uses the host of the URL, not the Host header', () => {

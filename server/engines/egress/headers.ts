@@ -3,7 +3,7 @@
 
 export type RawHeaders = readonly string[];
 
-const HOP_BY_HOP = new Set([
+const HOP_BY_HOP_HEADERS = new Set([
   'connection',
   'keep-alive',
   'proxy-authenticate',
@@ -17,27 +17,35 @@ const HOP_BY_HOP = new Set([
 ]);
 
 /** Kept even if Connection names them, because removing them would change the meaning of the message. */
-const NEVER_REMOVED = new Set(['authorization', 'content-length', 'content-type', 'cookie', 'host', 'set-cookie']);
+const NEVER_REMOVED_HEADERS = new Set([
+  'authorization',
+  'content-length',
+  'content-type',
+  'cookie',
+  'host',
+  'set-cookie',
+]);
 
 /** Returns the end-to-end headers. Runs for every plain request and response, so it avoids allocations. */
-export function endToEnd(raw: RawHeaders, omittedName?: string): string[] {
-  const namedHeaders = namedInConnection(raw);
+export function endToEndHeadersOf(raw: RawHeaders, omittedName?: string): string[] {
+  const connectionNames = connectionNamesIn(raw);
   const keptHeaders: string[] = [];
   for (let index = 0; index + 1 < raw.length; index += 2) {
     const name = raw[index] ?? '';
-    const lower = name.toLowerCase();
-    if (lower !== omittedName && !isDropped(lower, namedHeaders)) keptHeaders.push(name, raw[index + 1] ?? '');
+    const lowerName = name.toLowerCase();
+    if (lowerName !== omittedName && !isDropped(lowerName, connectionNames))
+      keptHeaders.push(name, raw[index + 1] ?? '');
   }
   return keptHeaders;
 }
 
 const isDropped = (name: string, connectionNames: ReadonlySet<string>): boolean =>
-  HOP_BY_HOP.has(name) || (connectionNames.has(name) && !NEVER_REMOVED.has(name));
+  HOP_BY_HOP_HEADERS.has(name) || (connectionNames.has(name) && !NEVER_REMOVED_HEADERS.has(name));
 
 const NO_NAMES: ReadonlySet<string> = new Set();
 
-function namedInConnection(raw: RawHeaders): ReadonlySet<string> {
-  const lists = values(raw, 'connection');
+function connectionNamesIn(raw: RawHeaders): ReadonlySet<string> {
+  const lists = valuesOf(raw, 'connection');
   if (lists.length === 0) return NO_NAMES;
   return new Set(lists.flatMap(list => list.split(',')).map(token => token.trim().toLowerCase()));
 }
@@ -49,15 +57,15 @@ export type Framing = 'none' | 'length' | 'chunked' | 'unknown';
  * smuggling. Such a request is not forwarded.
  */
 export function framingOf(raw: RawHeaders): Framing {
-  const lengths = values(raw, 'content-length');
-  const codings = values(raw, 'transfer-encoding');
+  const lengths = valuesOf(raw, 'content-length');
+  const codings = valuesOf(raw, 'transfer-encoding');
   if (codings.length > 0)
     return codings.join(',').toLowerCase() === 'chunked' && lengths.length === 0 ? 'chunked' : 'unknown';
   if (lengths.length > 1) return 'unknown';
   return lengths.length === 1 && lengths[0] !== '0' ? 'length' : 'none';
 }
 
-function values(raw: RawHeaders, lowerName: string): readonly string[] {
+function valuesOf(raw: RawHeaders, lowerName: string): readonly string[] {
   const matchingValues: string[] = [];
   for (let index = 0; index + 1 < raw.length; index += 2) {
     const name = raw[index] ?? '';
@@ -73,11 +81,11 @@ const METHODS_WITHOUT_BODY = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE
 
 /** Returns the headers of a request as they are sent to the origin server. */
 export function requestHeaders(method: string, host: string, raw: RawHeaders): string[] {
-  const endToEndHeaders = endToEnd(raw, 'host');
+  const endToEndHeaders = endToEndHeadersOf(raw, 'host');
   const bodyFraming = framingOf(raw);
   const chunkedHeader = bodyFraming === 'chunked' ? ['Transfer-Encoding', 'chunked'] : [];
   const needsLength =
-    bodyFraming === 'none' && !METHODS_WITHOUT_BODY.has(method) && values(raw, 'content-length').length === 0;
+    bodyFraming === 'none' && !METHODS_WITHOUT_BODY.has(method) && valuesOf(raw, 'content-length').length === 0;
   // A browser without a proxy sends `Connection: keep-alive` at this position.
   return [
     'Host',

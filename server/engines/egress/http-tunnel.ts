@@ -7,8 +7,8 @@ import type { Upstream } from './upstream.ts';
 
 const HEAD_BYTES_MAX = 16 * 1024;
 const HEAD_END = '\r\n\r\n';
-const STATUS_LINE = /^HTTP\/1\.[01] (\d{3})(?: |\r\n)/;
-const AUTHENTICATION_REQUIRED = 407;
+const STATUS_LINE_PATTERN = /^HTTP\/1\.[01] (\d{3})(?: |\r\n)/;
+const AUTHENTICATION_REQUIRED_STATUS = 407;
 
 export const authorityOf = ({ hostname, port }: Pick<Target, 'hostname' | 'port'>): string =>
   hostname.includes(':') ? `[${hostname}]:${port}` : `${hostname}:${port}`;
@@ -21,7 +21,7 @@ export function proxyAuthorization({ credentials }: Upstream): string | undefine
 
 export async function askForTunnel(socket: Socket, upstream: Upstream, target: Target): Promise<void> {
   const status = await sendConnect(socket, upstream, target);
-  if (status === AUTHENTICATION_REQUIRED) throw new ProxyFailedError('proxy_refused_user', upstream.name);
+  if (status === AUTHENTICATION_REQUIRED_STATUS) throw new ProxyFailedError('proxy_refused_user', upstream.name);
   if (status < 200 || status > 299) throw new FailedError('host_not_reached');
 }
 
@@ -39,7 +39,7 @@ export async function sendConnect(socket: Socket, upstream: Upstream, target: Ta
   return readResponse(socket, HEAD_BYTES_MAX, bytes => {
     const end = bytes.indexOf(HEAD_END);
     if (end < 0) return undefined;
-    const status = STATUS_LINE.exec(bytes.subarray(0, end + HEAD_END.length).toString('latin1'))?.[1];
+    const status = STATUS_LINE_PATTERN.exec(bytes.subarray(0, end + HEAD_END.length).toString('latin1'))?.[1];
     if (status === undefined) throw new FailedError('bad_answer');
     return { value: Number(status), usedBytes: end + HEAD_END.length };
   }).catch(error => {

@@ -31,13 +31,13 @@ export interface PolicyOptions {
 }
 
 export function egressPolicy({ allow, machine, isAllowedHost, isAdHost, routeTo }: PolicyOptions): EgressPolicy {
-  const addresses = addressRules(allow, machine);
+  const rules = addressRules(allow, machine);
   return {
     ruleRefusingHost: hostname => {
       if (isAllowedHost && !isAllowedHost(hostname)) return 'network_policy';
       return isAdHost?.(hostname) ? 'ad' : undefined;
     },
-    checkAddress: addresses.check,
+    checkAddress: rules.check,
     routeTo: routeTo ?? (() => undefined),
   };
 }

@@ -10,7 +10,7 @@ import type { Target } from './target.ts';
 import type { Upstream } from './upstream.ts';
 
 /** If the proxy is down, the creation of a session must fail within ten seconds. */
-const PROBE_MS = 8_000;
+const PROBE_TIMEOUT_MS = 8_000;
 /** RFC 6761: `.invalid` never resolves. */
 const UNRESOLVABLE_TARGET = { hostname: 'berth-probe.invalid', port: 443 };
 /** Statuses with which web servers respond to CONNECT. Proxies respond with other statuses. */
@@ -19,7 +19,7 @@ const WEB_SERVER_STATUSES: ReadonlySet<number> = new Set([400, 405, 501]);
 /** Rejects with ProxyFailedError, or with RefusedError if the session may not reach the proxy's address. */
 export async function probeUpstream(upstream: Upstream, options: UpstreamOptions, signal: AbortSignal): Promise<void> {
   try {
-    await withTimeout(PROBE_MS, 'a proxy to answer', inner => probe(upstream, options, inner), signal);
+    await withTimeout(PROBE_TIMEOUT_MS, 'a proxy to answer', inner => probe(upstream, options, inner), signal);
   } catch (error) {
     if (signal.aborted || error instanceof ProxyFailedError || !isFailure(error)) throw error;
     throw new ProxyFailedError(

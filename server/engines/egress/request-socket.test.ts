@@ -8,7 +8,7 @@ import { BigReads } from './big-reads.ts';
 import { RequestSocket } from './request-socket.ts';
 
 const PIECES = ['first', 'second', 'third', 'fourth'];
-const WAIT_MS = 30_000;
+const WAIT_TIMEOUT_MS = 30_000;
 /** More bytes than the kernel's socket buffers hold. */
 const WAITING_BYTES = 16 * 1024 * 1024;
 /** The data that is read through the shared buffer. Later reads use the socket's own buffer. */
@@ -32,16 +32,21 @@ async function pair(t: TestContext): Promise<{ ours: RequestSocket; other: Socke
 /** Sends the pieces one by one, each after the previous one was read. */
 async function send(other: Socket, ours: RequestSocket): Promise<void> {
   for (const piece of PIECES) {
-    const before = ours.bytesRead;
+    const bytesReadBefore = ours.bytesRead;
     other.write(piece);
-    await pollUntil(WAIT_MS, 'a piece to be read', () => (ours.bytesRead > before ? true : undefined), 1);
+    await pollUntil(
+      WAIT_TIMEOUT_MS,
+      'a piece to be read',
+      () => (ours.bytesRead > bytesReadBefore ? true : undefined),
+      1,
+    );
   }
 }
 
 async function sendFirst(other: Socket, ours: RequestSocket): Promise<void> {
   other.write(FIRST_TEXT);
   await pollUntil(
-    WAIT_MS,
+    WAIT_TIMEOUT_MS,
     'the first bytes to be read',
     () => (ours.bytesRead === FIRST_TEXT.length ? true : undefined),
     1,
@@ -100,10 +105,10 @@ test('keeps spliced data that the browser has not read yet while another socket 
   assert.ok(browser.writableLength > 0, 'the socket buffers of the kernel are full');
   ours.spliceTo(browser, 'poured'.length, () => browser.end());
   other.write('poured');
-  await pollUntil(WAIT_MS, 'the spliced data', () => (ours.bytesRead > 0 ? true : undefined), 1);
+  await pollUntil(WAIT_TIMEOUT_MS, 'the spliced data', () => (ours.bytesRead > 0 ? true : undefined), 1);
   another.resume();
   anotherPeer.write('DIFFERS');
-  await pollUntil(WAIT_MS, 'the read of the other socket', () => (another.bytesRead > 0 ? true : undefined), 1);
+  await pollUntil(WAIT_TIMEOUT_MS, 'the read of the other socket', () => (another.bytesRead > 0 ? true : undefined), 1);
   const got: Buffer[] = [];
   reader.on('data', piece => got.push(piece));
   await once(reader, 'end');

@@ -12,7 +12,7 @@ const PIECE_BYTES_FIRST = 16 * 1024;
  */
 const SHARED_BUFFER = Buffer.allocUnsafeSlow(PIECE_BYTES_FIRST);
 const PIECE_BYTES_MAX = 256 * 1024;
-const GROWTH = 4;
+const GROWTH_FACTOR = 4;
 
 interface Splice {
   readonly downstream: Downstream;
@@ -31,21 +31,21 @@ export class RequestSocket extends Socket {
   #splice: Splice | undefined;
 
   constructor(bigReads: BigReads) {
-    let memory: Buffer | undefined;
+    let buffer: Buffer | undefined;
     let offset = 0;
     const pushFirst = (piece: Uint8Array): boolean => {
       if (this.bytesRead >= PIECE_BYTES_FIRST)
-        memory = Buffer.allocUnsafeSlow(PIECE_BYTES_FIRST * (piece.length === PIECE_BYTES_FIRST ? GROWTH : 1));
+        buffer = Buffer.allocUnsafeSlow(PIECE_BYTES_FIRST * (piece.length === PIECE_BYTES_FIRST ? GROWTH_FACTOR : 1));
       return this.push(piece);
     };
     const push = (count: number): boolean => {
-      if (!memory) return pushFirst(copyIfShared(SHARED_BUFFER.subarray(0, count)));
-      const isFull = offset === 0 && count === memory.length;
-      const mayContinue = this.push(memory.subarray(offset, offset + count));
+      if (!buffer) return pushFirst(copyIfShared(SHARED_BUFFER.subarray(0, count)));
+      const isFull = offset === 0 && count === buffer.length;
+      const mayContinue = this.push(buffer.subarray(offset, offset + count));
       offset = this.readableLength === 0 && this.#isFlushed() ? 0 : offset + count;
-      const bytes = isFull ? Math.min(PIECE_BYTES_MAX, memory.length * GROWTH) : memory.length;
-      if (bytes > memory.length || memory.length - offset < memory.length / 2) {
-        memory = Buffer.allocUnsafeSlow(bytes);
+      const nextLength = isFull ? Math.min(PIECE_BYTES_MAX, buffer.length * GROWTH_FACTOR) : buffer.length;
+      if (nextLength > buffer.length || buffer.length - offset < buffer.length / 2) {
+        buffer = Buffer.allocUnsafeSlow(nextLength);
         offset = 0;
       }
       return mayContinue;
@@ -53,7 +53,7 @@ export class RequestSocket extends Socket {
     super({
       allowHalfOpen: true,
       onread: {
-        buffer: () => this.#splice?.downstream.buffer ?? memory?.subarray(offset) ?? SHARED_BUFFER,
+        buffer: () => this.#splice?.downstream.buffer ?? buffer?.subarray(offset) ?? SHARED_BUFFER,
         callback: (count, filledBuffer) =>
           this.#splice ? writeSpliced(this.#splice, copyIfShared(filledBuffer.subarray(0, count))) : push(count),
       },

@@ -30,7 +30,7 @@ export interface ResolveTimeouts {
 }
 
 const DEFAULT_TIMEOUTS: ResolveTimeouts = { queryMs: 2000, otherFamilyMs: 250 };
-const QUERY_TRIES = 3;
+const QUERY_TRIES_MAX = 3;
 const CACHED_NAMES_MAX = 512;
 const CACHED_SECONDS_MAX = 60;
 const LOOPBACK = '127.0.0.1';
@@ -46,7 +46,7 @@ interface ResolvedHost {
  */
 export function createResolver({ hosts, clock, servers, timeouts }: ResolverOptions): Resolve {
   const { queryMs, otherFamilyMs } = { ...DEFAULT_TIMEOUTS, ...timeouts };
-  const resolver = new Resolver({ timeout: queryMs, tries: QUERY_TRIES });
+  const resolver = new Resolver({ timeout: queryMs, tries: QUERY_TRIES_MAX });
   if (servers) resolver.setServers([...servers]);
   const cache = new NameCache(clock);
   const queries = new SingleFlight<string, ResolvedHost>();
@@ -68,7 +68,7 @@ async function query(resolver: Resolver, hostname: string, otherFamilyMs: number
   const ipv6Query = resolver.resolve6(hostname, { ttl: true });
   const answers = await waitForBoth(ipv4Query, ipv6Query, otherFamilyMs);
   const records = answers.flatMap(answer => (answer.status === 'fulfilled' ? answer.value : []));
-  if (records.length === 0) throw failure(answers);
+  if (records.length === 0) throw failureOf(answers);
   return {
     addresses: records.map(record => record.address),
     ttlSeconds: Math.min(CACHED_SECONDS_MAX, ...records.map(record => record.ttl)),
@@ -96,7 +96,7 @@ async function waitForBoth<T>(
 
 const TIMEOUT_CODES = ['ETIMEOUT', 'EAI_AGAIN', 'ETIMEDOUT'];
 
-function failure(answers: readonly PromiseSettledResult<unknown>[]): FailedError {
+function failureOf(answers: readonly PromiseSettledResult<unknown>[]): FailedError {
   const reasons = answers.flatMap(answer => (answer.status === 'rejected' ? [answer.reason] : []));
   const isTimeout = reasons.some(reason => TIMEOUT_CODES.includes(String(reason?.code)));
   return new FailedError(isTimeout ? 'name_timed_out' : 'name_not_resolved', reasons[0]);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RE2JS } from 're2js';
-import { PATTERN_INSTRUCTIONS_MAX, patternErrors, type RouteRule, routes } from './routes.ts';
+import { PATTERN_INSTRUCTIONS_MAX, patternErrors, type RouteRule, routerOf } from './routes.ts';
 import type { Upstream } from './upstream.ts';
 
 const upstream = (name: string): Upstream => ({ name, scheme: 'http', hostname: 'p.test', port: 1, trusted: false });
@@ -9,7 +9,7 @@ const upstream = (name: string): Upstream => ({ name, scheme: 'http', hostname: 
 const [first, second] = [upstream('first'), upstream('second')];
 
 const routesOf = (rules: readonly RouteRule[], ...hosts: readonly string[]): ReadonlyArray<string | undefined> =>
-  hosts.map(host => routes(rules)(host)?.name);
+  hosts.map(host => routerOf(rules)(host)?.name);
 
 test('connects directly if no rule matches', () => {
   assert.deepEqual(routesOf([], 'a.test'), [undefined]);
@@ -40,13 +40,14 @@ test('returns an error message for patterns that RE2 does not support', () => {
 
 test('refuses patterns with too many instructions, and does not compile a pattern if that would take too long', t => {
   const compile = t.mock.method(RE2JS, 'compile');
-  const large = [
+  const largePatterns = [
     '(\\S?){1000}'.repeat(20),
     `(${'a'.repeat(100)})\\Q\\E{1000}`,
     '((\\S?a{9}){30}){30}',
     '(\\pL{2,1000}){5}',
   ];
-  for (const pattern of large) assert.match(patternErrors([pattern])[0] ?? '', /more than 1000 instructions/, pattern);
+  for (const pattern of largePatterns)
+    assert.match(patternErrors([pattern])[0] ?? '', /more than 1000 instructions/, pattern);
   assert.equal(compile.mock.callCount(), 0);
   assert.match(patternErrors(['[a-z]{1,1000}'])[0] ?? '', /more than 1000 instructions/);
   assert.equal(compile.mock.callCount(), 1);
@@ -63,5 +64,5 @@ test('limits the total number of instructions of all patterns of a session', () 
 });
 
 test('throws for a rule with an invalid pattern', () => {
-  assert.throws(() => routes([{ pattern: '(a', by: first }]));
+  assert.throws(() => routerOf([{ pattern: '(a', by: first }]));
 });

@@ -11,7 +11,7 @@ export interface RouteRule {
   readonly by: Upstream | 'direct';
 }
 
-export function routes(rules: readonly RouteRule[]): EgressPolicy['routeTo'] {
+export function routerOf(rules: readonly RouteRule[]): EgressPolicy['routeTo'] {
   const compiledRules = rules.map(({ pattern, by }) => ({
     matches: pattern === undefined ? () => true : matcherOf(pattern),
     by,
@@ -47,17 +47,17 @@ export function patternErrors(patterns: ReadonlyArray<string | undefined>): Read
     } catch (error) {
       return error instanceof Error ? error.message : String(error);
     }
-    return remainingInstructions < 0 ? TOO_LARGE : undefined;
+    return remainingInstructions < 0 ? TOO_LARGE_MESSAGE : undefined;
   });
 }
 
-const TOO_LARGE = `it brings the patterns of the session to more than ${PATTERN_INSTRUCTIONS_MAX} instructions; a count such as {1,63} repeats the part before it, so use smaller counts, or + and *`;
+const TOO_LARGE_MESSAGE = `it brings the patterns of the session to more than ${PATTERN_INSTRUCTIONS_MAX} instructions; a count such as {1,63} repeats the part before it, so use smaller counts, or + and *`;
 
 /**
  * Matches a count together with the end of the character or class that it repeats. A count after an empty `\Q\E`
  * repeats the item before the `\Q\E`.
  */
-const COUNT = /(\\E|[\].\w])?\{(\d+)(?:,(\d*))?\}/g;
+const COUNT_PATTERN = /(\\E|[\].\w])?\{(\d+)(?:,(\d*))?\}/g;
 
 /**
  * An upper bound on the size of a pattern after its counts are replaced by repetitions, as if all counted groups were
@@ -65,7 +65,7 @@ const COUNT = /(\\E|[\].\w])?\{(\d+)(?:,(\d*))?\}/g;
  */
 function expandedLength(pattern: string): number {
   let [length, copies] = [pattern.length, 1];
-  for (const [, repeatedItem, minCount, maxCount] of pattern.matchAll(COUNT)) {
+  for (const [, repeatedItem, minCount, maxCount] of pattern.matchAll(COUNT_PATTERN)) {
     const count = Math.max(1, Number(minCount), Number(maxCount ?? 0));
     if (repeatedItem === undefined || repeatedItem === '\\E') copies *= count;
     else length += count;

@@ -1,7 +1,7 @@
 // The table of refused addresses: both ends of every range, embedded IPv4 addresses, and what the operator can allow.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Address, type AddressRange, covers, parseAddress, range } from './address.ts';
+import { type Address, type AddressRange, covers, parseAddress, toRange } from './address.ts';
 import { addressRules, ruleOf } from './rules.ts';
 import type { ThisMachine } from './this-machine.ts';
 
@@ -11,10 +11,10 @@ const NO_MACHINE: ThisMachine = { has: () => false, listens: () => false };
  * `own` contains the listeners of this server as ranges with a port, and the other addresses of the machine as ranges
  * without a port.
  */
-const machine = (own: readonly AddressRange[]): ThisMachine => ({
-  has: address => own.some(each => covers({ ...range(each), port: undefined }, address, 0)),
+const machineWith = (own: readonly AddressRange[]): ThisMachine => ({
+  has: address => own.some(each => covers({ ...toRange(each), port: undefined }, address, 0)),
   listens: (address, port) =>
-    own.some(each => each.port !== undefined && covers(range(each), connectedAddress(address), port)),
+    own.some(each => each.port !== undefined && covers(toRange(each), connectedAddress(address), port)),
 });
 
 /** Returns the address to which Linux connects: loopback for the unspecified address. */
@@ -25,13 +25,13 @@ const connectedAddress = (address: Address): Address => {
 
 function check(
   text: string,
-  allow: readonly AddressRange[] = [],
+  allowedRanges: readonly AddressRange[] = [],
   own: readonly AddressRange[] = [],
   port = 80,
 ): string {
   const address = parseAddress(text);
   assert.ok(address, text);
-  const verdict = addressRules(allow, own.length === 0 ? NO_MACHINE : machine(own)).check(address, port);
+  const verdict = addressRules(allowedRanges, own.length === 0 ? NO_MACHINE : machineWith(own)).check(address, port);
   return verdict.isAllowed ? 'allowed' : verdict.rule;
 }
 
@@ -97,7 +97,7 @@ const ipv4ToHex = (text: string): string => {
 };
 
 /** Returns both ends, the middle, and some addresses in between. They are the same in every run. */
-function samples(first: string, last: string): string[] {
+function sampleAddresses(first: string, last: string): string[] {
   const from = ipv4ToNumber(first);
   const span = ipv4ToNumber(last) - from;
   return [0, 1 / 7, 1 / 3, 1 / 2, 0.77, 1].map(part => numberToIpv4(from + Math.floor(span * part)));
@@ -105,14 +105,14 @@ function samples(first: string, last: string): string[] {
 
 test('applies the rule of each IPv4 range from its first to its last address', () => {
   for (const [first, last, rule] of IPV4_RANGES)
-    for (const address of samples(first, last)) assert.equal(check(address), rule, address);
+    for (const address of sampleAddresses(first, last)) assert.equal(check(address), rule, address);
 });
 
 test('applies the rule of an IPv4 address to the IPv6 addresses that embed it', () => {
   for (const [first, last, rule] of IPV4_RANGES)
-    for (const address of samples(first, last)) {
+    for (const address of sampleAddresses(first, last)) {
       const six = ipv4ToHex(address);
-      const inverted = ipv4ToHex(numberToIpv4(0xffffffff - ipv4ToNumber(address)));
+      const invertedHex = ipv4ToHex(numberToIpv4(0xffffffff - ipv4ToNumber(address)));
       const isZeroOrOne = rule === 'unspecified' || address === '0.0.0.1';
       assert.equal(check(`::ffff:${address}`), rule, `mapped ${address}`);
       assert.equal(check(`64:ff9b::${six}`), rule, `NAT64 ${address}`);
@@ -124,7 +124,7 @@ test('applies the rule of an IPv4 address to the IPv6 addresses that embed it', 
       if (!isZeroOrOne) assert.equal(check(`::${six}`), expectedRule, `compatible ${address}`);
       assert.equal(check(`::ffff:0:${six}`), expectedRule, `translated ${address}`);
       assert.equal(check(`64:ff9b:1::${six}`) === 'allowed', false, `local NAT64 ${address}`);
-      assert.equal(check(`2001:0:808:808:0:0:${inverted}`), expectedRule, `Teredo client ${address}`);
+      assert.equal(check(`2001:0:808:808:0:0:${invertedHex}`), expectedRule, `Teredo client ${address}`);
       assert.equal(check(`2001:0:${six}:0:0:f7f7:f7f7`), expectedRule, `Teredo server ${address}`);
     }
 });
@@ -191,12 +191,14 @@ test('applies the rule of each IPv6 range, and refuses unallocated space', () =>
 });
 
 test('applies the rules of the table to addresses from the entire IPv4 space', () => {
-  for (let value = 0; value <= 0xffffffff; value += 65_521) {
-    const address = numberToIpv4(value);
-    const row = IPV4_RANGES.find(([first, last]) => ipv4ToNumber(first) <= value && value <= ipv4ToNumber(last));
-    const parsed = parseAddress(address);
-    assert.ok(parsed);
-    if (row) assert.equal(ruleOf(parsed) ?? 'allowed', row[2], address);
+  for (let addressNumber = 0; addressNumber <= 0xffffffff; addressNumber += 65_521) {
+    const address = numberToIpv4(addressNumber);
+    const row = IPV4_RANGES.find(
+      ([first, last]) => ipv4ToNumber(first) <= addressNumber && addressNumber <= ipv4ToNumber(last),
+    );
+    const parsedAddress = parseAddress(address);
+    assert.ok(parsedAddress);
+    if (row) assert.equal(ruleOf(parsedAddress) ?? 'allowed', row[2], address);
   }
 });
 
@@ -211,9 +213,9 @@ test('allows only the range and port of an entry', () => {
 });
 
 test('allows an IPv4 range in every IPv6 form that embeds IPv4 addresses', () => {
-  const allow = [open('10.0.0.0/8')];
+  const allowedRanges = [open('10.0.0.0/8')];
   for (const address of ['::ffff:10.9.9.9', '64:ff9b::a09:909', '2002:a09:909::1', '2600::5efe:a09:909'])
-    assert.equal(check(address, allow), 'allowed', address);
+    assert.equal(check(address, allowedRanges), 'allowed', address);
 });
 
 test('does not allow an embedded IPv4 address if only its IPv6 prefix has an entry', () => {
@@ -254,8 +256,8 @@ test('refuses addresses of this machine on every port, even inside an allowed ra
   const own = [open('203.0.114.7'), open('2600::7'), open('10.0.0.7')];
   const all = [open('0.0.0.0/0'), open('::/0')];
   for (const address of ['203.0.114.7', '::ffff:203.0.114.7', '64:ff9b::cb00:7207', '2002:cb00:7207::1', '2600::7'])
-    for (const allow of [[], all, [open('203.0.114.0/24'), open('2600::/64')]])
-      assert.match(check(address, allow, own), /^own_address$|^transition$/, address);
+    for (const allowedRanges of [[], all, [open('203.0.114.0/24'), open('2600::/64')]])
+      assert.match(check(address, allowedRanges, own), /^own_address$|^transition$/, address);
   assert.equal(check('10.0.0.7', [], own), 'private');
   assert.equal(check('10.0.0.7', [open('10.0.0.0/8')], own), 'own_address');
   assert.equal(check('10.0.0.8', [open('10.0.0.0/8')], own), 'allowed', 'another machine');
@@ -269,7 +271,8 @@ test('allows an address of this machine only with an entry for that address, and
   assert.equal(check('127.0.0.1', [open('0.0.0.0/0')], own), 'own_address');
   assert.equal(check('127.0.0.1', [open('127.0.0.0/8')], own), 'allowed');
   assert.equal(check('127.0.0.1', [open('127.0.0.0/30', 80)], own), 'allowed');
-  for (const entry of ['::/0', '::/8', '::/96']) assert.equal(check('::1', [open(entry)], own), 'own_address', entry);
+  for (const allowedRange of ['::/0', '::/8', '::/96'])
+    assert.equal(check('::1', [open(allowedRange)], own), 'own_address', allowedRange);
   assert.equal(check('::1', [open('::1')], own), 'allowed');
 });
 

@@ -3,12 +3,12 @@
 import {
   type Address,
   type AddressRange,
-  address4,
   covers,
+  ipv4Address,
   matchesExactly,
+  parseRange,
   type Range,
-  range,
-  rangeOf,
+  toRange,
 } from './address.ts';
 import { isLoopback, isUnspecified, type ThisMachine } from './this-machine.ts';
 
@@ -57,12 +57,12 @@ const REFUSED_RANGES: ReadonlyArray<readonly [AddressRule, readonly string[]]> =
   ['reserved', ['0.0.0.0/8', '240.0.0.0/4']],
 ];
 
-const REFUSED_TABLE: ReadonlyArray<readonly [AddressRule, Range]> = REFUSED_RANGES.flatMap(([rule, texts]) =>
-  texts.map((text): readonly [AddressRule, Range] => [rule, rangeOf(text)]),
+const PARSED_REFUSED_RANGES: ReadonlyArray<readonly [AddressRule, Range]> = REFUSED_RANGES.flatMap(([rule, texts]) =>
+  texts.map((text): readonly [AddressRule, Range] => [rule, parseRange(text)]),
 );
 
 /** The only allocated IPv6 space, and the NAT64 prefix by which IPv6-only networks reach IPv4. */
-const GLOBAL_6: readonly Range[] = [rangeOf('2000::/3'), rangeOf('64:ff9b::/96')];
+const GLOBAL_IPV6_RANGES: readonly Range[] = [parseRange('2000::/3'), parseRange('64:ff9b::/96')];
 
 interface Embedding {
   readonly prefixRange: Range;
@@ -74,24 +74,24 @@ interface Embedding {
   readonly isOptional?: boolean;
 }
 
-const LAST_FOUR = [12, 13, 14, 15] as const;
+const LAST_FOUR_POSITIONS = [12, 13, 14, 15] as const;
 
 const EMBEDDINGS: readonly Embedding[] = [
-  { prefixRange: rangeOf('64:ff9b::/96'), positions: LAST_FOUR },
-  { prefixRange: rangeOf('64:ff9b:1::/48'), positions: LAST_FOUR, isOptional: true },
+  { prefixRange: parseRange('64:ff9b::/96'), positions: LAST_FOUR_POSITIONS },
+  { prefixRange: parseRange('64:ff9b:1::/48'), positions: LAST_FOUR_POSITIONS, isOptional: true },
   // RFC 6052: with a /48 or /56 prefix, the IPv4 address surrounds bits 64 to 71; with a /64 prefix, it follows them.
-  { prefixRange: rangeOf('64:ff9b:1::/48'), positions: [6, 7, 9, 10], isOptional: true },
-  { prefixRange: rangeOf('64:ff9b:1::/48'), positions: [7, 9, 10, 11], isOptional: true },
-  { prefixRange: rangeOf('64:ff9b:1::/48'), positions: [9, 10, 11, 12], isOptional: true },
-  { prefixRange: rangeOf('::ffff:0:0:0/96'), positions: LAST_FOUR },
-  { prefixRange: rangeOf('::/96'), positions: LAST_FOUR },
-  { prefixRange: rangeOf('2002::/16'), positions: [2, 3, 4, 5] },
-  { prefixRange: rangeOf('2001::/32'), positions: [4, 5, 6, 7] },
-  { prefixRange: rangeOf('2001::/32'), positions: LAST_FOUR, isInverted: true },
+  { prefixRange: parseRange('64:ff9b:1::/48'), positions: [6, 7, 9, 10], isOptional: true },
+  { prefixRange: parseRange('64:ff9b:1::/48'), positions: [7, 9, 10, 11], isOptional: true },
+  { prefixRange: parseRange('64:ff9b:1::/48'), positions: [9, 10, 11, 12], isOptional: true },
+  { prefixRange: parseRange('::ffff:0:0:0/96'), positions: LAST_FOUR_POSITIONS },
+  { prefixRange: parseRange('::/96'), positions: LAST_FOUR_POSITIONS },
+  { prefixRange: parseRange('2002::/16'), positions: [2, 3, 4, 5] },
+  { prefixRange: parseRange('2001::/32'), positions: [4, 5, 6, 7] },
+  { prefixRange: parseRange('2001::/32'), positions: LAST_FOUR_POSITIONS, isInverted: true },
 ];
 
 /** The beginning of the interface id in an ISATAP address, which may have any prefix. */
-const ISATAP = [Uint8Array.of(0x00, 0x00, 0x5e, 0xfe), Uint8Array.of(0x02, 0x00, 0x5e, 0xfe)] as const;
+const ISATAP_MARKS = [Uint8Array.of(0x00, 0x00, 0x5e, 0xfe), Uint8Array.of(0x02, 0x00, 0x5e, 0xfe)] as const;
 
 export interface AddressRules {
   /** Checks an address. `local`: the local address of an open connection to the address, if there is one. */
@@ -106,7 +106,7 @@ export interface AddressRules {
  * loopback.
  */
 export function addressRules(allow: readonly AddressRange[], machine: ThisMachine): AddressRules {
-  const allowedRanges = allow.map(range);
+  const allowedRanges = allow.map(toRange);
   return {
     isAllowedByOperator: (address, port) => allowedRanges.some(entry => covers(entry, address, port)),
     check: (address, port, local) => {
@@ -139,9 +139,9 @@ export function addressRules(allow: readonly AddressRange[], machine: ThisMachin
 
 /** Returns the rule that refuses an address, or undefined for a public address. Ignores embedded addresses. */
 export function ruleOf(address: Address): AddressRule | undefined {
-  const refusedEntry = REFUSED_TABLE.find(([, refused]) => covers(refused, address, 0));
-  if (refusedEntry) return refusedEntry[0];
-  if (address.family === 6 && !GLOBAL_6.some(open => covers(open, address, 0))) return 'reserved';
+  const refusedRange = PARSED_REFUSED_RANGES.find(([, refused]) => covers(refused, address, 0));
+  if (refusedRange) return refusedRange[0];
+  if (address.family === 6 && !GLOBAL_IPV6_RANGES.some(open => covers(open, address, 0))) return 'reserved';
   return undefined;
 }
 
@@ -149,29 +149,29 @@ export function ruleOf(address: Address): AddressRule | undefined {
 export function embeddedAddresses(address: Address): readonly Address[] {
   if (address.family === 4 || isZeroOrOne(address.bytes)) return [];
   const ipv4Addresses = EMBEDDINGS.filter(embedding => covers(embedding.prefixRange, address, 0)).flatMap(embedding => {
-    const embeddedAddress = extract(address.bytes, embedding.positions, embedding.isInverted);
+    const embeddedAddress = extractIpv4(address.bytes, embedding.positions, embedding.isInverted);
     return embedding.isOptional && embeddedAddress.bytes[0] === 0 ? [] : [embeddedAddress];
   });
-  const isIsatap = ISATAP.some(mark => mark.every((byte, index) => address.bytes[8 + index] === byte));
-  return isIsatap ? [...ipv4Addresses, extract(address.bytes, LAST_FOUR)] : ipv4Addresses;
+  const isIsatap = ISATAP_MARKS.some(mark => mark.every((byte, index) => address.bytes[8 + index] === byte));
+  return isIsatap ? [...ipv4Addresses, extractIpv4(address.bytes, LAST_FOUR_POSITIONS)] : ipv4Addresses;
 }
 
 const isZeroOrOne = (bytes: Uint8Array): boolean =>
   (bytes[15] ?? 0) <= 1 && bytes.subarray(0, 15).every(byte => byte === 0);
 
-function extract(bytes: Uint8Array, at: readonly number[], isInverted = false): Address {
+function extractIpv4(bytes: Uint8Array, at: readonly number[], isInverted = false): Address {
   const xorMask = isInverted ? 0xff : 0;
-  return address4(Uint8Array.from(at, index => (bytes[index] ?? 0) ^ xorMask));
+  return ipv4Address(Uint8Array.from(at, index => (bytes[index] ?? 0) ^ xorMask));
 }
 
-const LOOPBACK_4_BITS = 8;
-const LOOPBACK_4 = address4(Uint8Array.of(127, 0, 0, 1));
-const LOOPBACK_6: Address = { family: 6, bytes: Uint8Array.of(...new Array<number>(15).fill(0), 1), text: '::1' };
+const LOOPBACK_PREFIX_BITS = 8;
+const IPV4_LOOPBACK = ipv4Address(Uint8Array.of(127, 0, 0, 1));
+const IPV6_LOOPBACK: Address = { family: 6, bytes: Uint8Array.of(...new Array<number>(15).fill(0), 1), text: '::1' };
 
 /** Returns the address to which Linux connects: loopback for the unspecified address. */
 function connectedAddress(address: Address): Address {
   if (!isUnspecified(address)) return address;
-  return address.family === 4 ? LOOPBACK_4 : LOOPBACK_6;
+  return address.family === 4 ? IPV4_LOOPBACK : IPV6_LOOPBACK;
 }
 
 /**
@@ -180,5 +180,5 @@ function connectedAddress(address: Address): Address {
  */
 const matchesThisMachine = (entryRange: Range, address: Address, port: number): boolean =>
   (entryRange.prefixBits === address.bytes.length * 8 ||
-    (address.family === 4 && isLoopback(address) && entryRange.prefixBits >= LOOPBACK_4_BITS)) &&
+    (address.family === 4 && isLoopback(address) && entryRange.prefixBits >= LOOPBACK_PREFIX_BITS)) &&
   covers(entryRange, address, port);

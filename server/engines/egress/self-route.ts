@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 import { createServer, type SecureContextOptions, type Server } from 'node:tls';
 import { guardListener } from '../../kit/guard.ts';
 import type { EgressLimits } from './limits.ts';
-import { authorityTarget, type Target } from './target.ts';
+import { parseAuthority, type Target } from './target.ts';
 
 export interface SelfRoute {
   /** The `URL.hostname` of the service's public URL, such as `browsers.example` or `[::1]`. */
@@ -26,7 +26,7 @@ export class OwnAddress {
 
   constructor(route: SelfRoute, limits: EgressLimits) {
     this.#route = route;
-    const target = authorityTarget(`${route.hostname}:${route.port}`);
+    const target = parseAuthority(`${route.hostname}:${route.port}`);
     if (!target) throw new TypeError(`${route.hostname}:${route.port} is not a valid host and port`);
     this.#target = target;
     this.#limits = limits;

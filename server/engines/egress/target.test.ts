@@ -1,9 +1,9 @@
 // Hosts are parsed as in the WHATWG URL standard, and ambiguous ones are rejected.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { absoluteTarget, authorityTarget } from './target.ts';
+import { parseAbsoluteTarget, parseAuthority } from './target.ts';
 
-const LOOPBACK = [
+const LOOPBACK_SPELLINGS = [
   '127.0.0.1',
   '127.0.0.1.',
   '127.1',
@@ -15,7 +15,7 @@ const LOOPBACK = [
   '017700000001',
   '0x7F.0X0.0.01',
 ];
-const MORE_LOOPBACK = [
+const ENCODED_LOOPBACK_SPELLINGS = [
   '127%2e0%2e0%2e1',
   '%31%32%37.0.0.1',
   '%EF%BC%91%EF%BC%92%EF%BC%97.0.0.1',
@@ -27,9 +27,9 @@ const MORE_LOOPBACK = [
 ];
 
 test('parses all spellings of an address as the same address', () => {
-  for (const host of [...LOOPBACK, ...MORE_LOOPBACK]) {
-    assert.equal(authorityTarget(`${host}:80`)?.address?.text, '127.0.0.1', host);
-    assert.equal(absoluteTarget(`http://${host}/`)?.target.address?.text, '127.0.0.1', host);
+  for (const host of [...LOOPBACK_SPELLINGS, ...ENCODED_LOOPBACK_SPELLINGS]) {
+    assert.equal(parseAuthority(`${host}:80`)?.address?.text, '127.0.0.1', host);
+    assert.equal(parseAbsoluteTarget(`http://${host}/`)?.target.address?.text, '127.0.0.1', host);
   }
 });
 
@@ -43,8 +43,8 @@ test('normalizes names to lower case and punycode, without a trailing dot', () =
     ['a_b.test', 'a_b.test'],
   ] as const;
   for (const [host, name] of names) {
-    assert.deepEqual(authorityTarget(`${host}:443`), { hostname: name, port: 443 });
-    assert.deepEqual(absoluteTarget(`http://${host}/`)?.target, { hostname: name, port: 80 });
+    assert.deepEqual(parseAuthority(`${host}:443`), { hostname: name, port: 443 });
+    assert.deepEqual(parseAbsoluteTarget(`http://${host}/`)?.target, { hostname: name, port: 80 });
   }
 });
 
@@ -85,8 +85,8 @@ test('rejects hosts that the URL standard rejects or does not parse as a host', 
     `${'a.'.repeat(127)}test`,
   ];
   for (const host of hosts) {
-    assert.equal(authorityTarget(`${host}:80`), undefined, `CONNECT ${host}`);
-    if (!/[/?#]/.test(host)) assert.equal(absoluteTarget(`http://${host}/`), undefined, `GET ${host}`);
+    assert.equal(parseAuthority(`${host}:80`), undefined, `CONNECT ${host}`);
+    if (!/[/?#]/.test(host)) assert.equal(parseAbsoluteTarget(`http://${host}/`), undefined, `GET ${host}`);
   }
 });
 
@@ -103,9 +103,9 @@ test('rejects a CONNECT without a valid port', () => {
     ':80',
     'http://a.test:80',
   ])
-    assert.equal(authorityTarget(authority), undefined, authority);
-  assert.equal(authorityTarget('a.test:65535')?.port, 65_535);
-  assert.equal(authorityTarget('[2600::1]:443')?.hostname, '2600::1');
+    assert.equal(parseAuthority(authority), undefined, authority);
+  assert.equal(parseAuthority('a.test:65535')?.port, 65_535);
+  assert.equal(parseAuthority('[2600::1]:443')?.hostname, '2600::1');
 });
 
 test('rejects a plain request unless its URL has the http scheme and a host', () => {
@@ -125,13 +125,13 @@ test('rejects a plain request unless its URL has the http scheme and a host', ()
     'http://a.test:0/',
     'http://a.test:99999/',
   ])
-    assert.equal(absoluteTarget(text), undefined, text);
+    assert.equal(parseAbsoluteTarget(text), undefined, text);
 });
 
 test('keeps the path unchanged, and returns the parsed host', () => {
   const read = (text: string): readonly [string | undefined, string | undefined] => {
-    const found = absoluteTarget(text);
-    return [found?.host, found?.path];
+    const parsedTarget = parseAbsoluteTarget(text);
+    return [parsedTarget?.host, parsedTarget?.path];
   };
   assert.deepEqual(read('http://A.test'), ['a.test', '/']);
   assert.deepEqual(read('http://a.test:80/x'), ['a.test', '/x']);

@@ -19,29 +19,29 @@ export interface AbsoluteTarget {
 }
 
 const HOSTNAME_CHARACTERS_MAX = 253;
-const AUTHORITY = /^(\[[^\]]*\]|[^[\]:]+):(\d{1,5})$/;
+const AUTHORITY_PATTERN = /^(\[[^\]]*\]|[^[\]:]+):(\d{1,5})$/;
 /**
  * Only printable ASCII characters that are not URL delimiters are accepted. This excludes characters that end the host
  * in a URL, characters that URL parsing drops or changes, and bytes above 127, which Node decodes as Latin-1. Non-ASCII
  * names arrive as punycode or percent-encoded.
  */
-const PRINTABLE_ASCII = /^[!-~]+$/;
-const URL_DELIMITERS = /[/\\?#@]/;
+const PRINTABLE_ASCII_PATTERN = /^[!-~]+$/;
+const URL_DELIMITER_PATTERN = /[/\\?#@]/;
 
 /** Parses the `host:port` of a CONNECT request. */
-export function authorityTarget(authority: string): Target | undefined {
-  const match = AUTHORITY.exec(authority);
-  if (!match?.[1] || !match[2] || !isPlain(authority)) return undefined;
+export function parseAuthority(authority: string): Target | undefined {
+  const match = AUTHORITY_PATTERN.exec(authority);
+  if (!match?.[1] || !match[2] || !isPlainAuthority(authority)) return undefined;
   const url = parse(`http://${match[1]}/`);
   return url && targetAt(url.hostname, Number(match[2]));
 }
 
-const ABSOLUTE_URL = /^http:\/\/([^/?#]+)([^#]*)/i;
+const ABSOLUTE_URL_PATTERN = /^http:\/\/([^/?#]+)([^#]*)/i;
 
 /** Parses the `http://host/path` of a plain request through a proxy. */
-export function absoluteTarget(requestTarget: string): AbsoluteTarget | undefined {
-  const match = ABSOLUTE_URL.exec(requestTarget);
-  if (!match?.[1] || !isPlain(match[1])) return undefined;
+export function parseAbsoluteTarget(requestTarget: string): AbsoluteTarget | undefined {
+  const match = ABSOLUTE_URL_PATTERN.exec(requestTarget);
+  if (!match?.[1] || !isPlainAuthority(match[1])) return undefined;
   const url = parse(`http://${match[1]}/`);
   // Parsing the whole URL must give the same host; otherwise the target is ambiguous.
   if (!url || parse(requestTarget)?.host !== url.host) return undefined;
@@ -50,7 +50,8 @@ export function absoluteTarget(requestTarget: string): AbsoluteTarget | undefine
   return target && { target, host: url.host, path: pathAndQuery.startsWith('/') ? pathAndQuery : `/${pathAndQuery}` };
 }
 
-const isPlain = (authority: string): boolean => PRINTABLE_ASCII.test(authority) && !URL_DELIMITERS.test(authority);
+const isPlainAuthority = (authority: string): boolean =>
+  PRINTABLE_ASCII_PATTERN.test(authority) && !URL_DELIMITER_PATTERN.test(authority);
 
 const parse = (text: string): URL | undefined => URL.parse(text) ?? undefined;
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { networkInterfaces } from 'node:os';
 import { test } from 'node:test';
 import { parseAddress } from './address.ts';
-import { type ThisMachine, type ThisMachineOptions, thisMachine } from './this-machine.ts';
+import { createThisMachine, type ThisMachine, type ThisMachineOptions } from './this-machine.ts';
 
 const interfaceEntry = (address: string, family: 'IPv4' | 'IPv6') =>
   family === 'IPv4'
@@ -17,7 +17,7 @@ const interfaces = () => ({
 const clock = { monotonicMs: () => 0 };
 
 const machineOf = (parts: Partial<ThisMachineOptions> = {}): ThisMachine =>
-  thisMachine({ listeners: [], clock, interfaces, ...parts });
+  createThisMachine({ listeners: [], clock, interfaces, ...parts });
 
 const addressOf = (text: string) => {
   const address = parseAddress(text);
@@ -26,12 +26,12 @@ const addressOf = (text: string) => {
 };
 
 const OWN = ['127.0.0.1', '127.9.9.9', '::1', '0.0.0.0', '::', '192.168.77.1', '::ffff:192.168.77.1', 'fe80::1'];
-const FOREIGN = ['192.168.77.2', '203.0.114.7', 'fe80::2', '::2', '128.0.0.1'];
+const FOREIGN_ADDRESSES = ['192.168.77.2', '203.0.114.7', 'fe80::2', '::2', '128.0.0.1'];
 
 test('treats loopback and the addresses of every interface as this machine, on every port', () => {
   const machine = machineOf();
   for (const text of OWN) assert.equal(machine.has(addressOf(text), 5432), true, text);
-  for (const text of FOREIGN) assert.equal(machine.has(addressOf(text), 5432), false, text);
+  for (const text of FOREIGN_ADDRESSES) assert.equal(machine.has(addressOf(text), 5432), false, text);
 });
 
 test('treats the local address of a connection as this machine, even if no interface lists it', () => {
@@ -41,25 +41,25 @@ test('treats the local address of a connection as this machine, even if no inter
 });
 
 test('detects a new address within a second', () => {
-  const entries = [interfaceEntry('192.168.77.1', 'IPv4')];
+  const interfaceEntries = [interfaceEntry('192.168.77.1', 'IPv4')];
   let nowMs = 0;
-  let reads = 0;
+  let readCount = 0;
   const machine = machineOf({
     clock: { monotonicMs: () => nowMs },
     interfaces: () => {
-      reads += 1;
-      return { eth0: [...entries] };
+      readCount += 1;
+      return { eth0: [...interfaceEntries] };
     },
   });
   const late = addressOf('203.0.114.7');
   assert.equal(machine.has(late, 80), false);
-  entries.push(interfaceEntry('203.0.114.7', 'IPv4'));
+  interfaceEntries.push(interfaceEntry('203.0.114.7', 'IPv4'));
   nowMs = 999;
   assert.equal(machine.has(late, 80), false);
-  assert.equal(reads, 1);
+  assert.equal(readCount, 1);
   nowMs = 1000;
   assert.equal(machine.has(late, 80), true);
-  entries.pop();
+  interfaceEntries.pop();
   nowMs = 2000;
   assert.equal(machine.has(late, 80), false);
 });
@@ -90,13 +90,13 @@ test('finds a listener bound to a wildcard address or a host name at every addre
   for (const host of ['0.0.0.0', '::', 'localhost', 'box.example']) {
     const machine = machineOf({ listeners: [{ host, port: 8080 }] });
     for (const text of OWN) assert.equal(machine.listens(addressOf(text), 8080), true, text);
-    for (const text of FOREIGN) assert.equal(machine.listens(addressOf(text), 8080), false, text);
+    for (const text of FOREIGN_ADDRESSES) assert.equal(machine.listens(addressOf(text), 8080), false, text);
   }
 });
 
 test('treats the addresses of the real network interfaces as this machine, but no other addresses', () => {
-  const machine = thisMachine({ listeners: [], clock });
+  const machine = createThisMachine({ listeners: [], clock });
   for (const entries of Object.values(networkInterfaces()))
     for (const { address } of entries ?? []) assert.equal(machine.has(addressOf(address), 1), true, address);
-  for (const text of FOREIGN) assert.equal(machine.has(addressOf(text), 1), false, text);
+  for (const text of FOREIGN_ADDRESSES) assert.equal(machine.has(addressOf(text), 1), false, text);
 });

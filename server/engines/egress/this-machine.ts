@@ -36,7 +36,7 @@ export interface ThisMachineOptions {
  */
 const INTERFACES_CACHE_MS = 1000;
 
-export function thisMachine({
+export function createThisMachine({
   listeners,
   clock,
   publicPort,
@@ -47,8 +47,8 @@ export function thisMachine({
   const isOwn = (address: Address): boolean => {
     if (clock.monotonicMs() >= nextReadMs) {
       nextReadMs = clock.monotonicMs() + INTERFACES_CACHE_MS;
-      const texts = Object.values(interfaces()).flatMap(entries => entries?.map(entry => entry.address) ?? []);
-      interfaceKeys = new Set(texts.map(keyOfText));
+      const addressTexts = Object.values(interfaces()).flatMap(entries => entries?.map(entry => entry.address) ?? []);
+      interfaceKeys = new Set(addressTexts.map(keyOfText));
     }
     return isLoopback(address) || isUnspecified(address) || interfaceKeys.has(keyOf(address));
   };
@@ -70,8 +70,8 @@ export function thisMachine({
 }
 
 /** Returns a function that tells whether an address belongs to this machine. Loopback addresses do not count. */
-export function machineAddresses(clock: ThisMachineOptions['clock']): (address: string) => boolean {
-  const machine = thisMachine({ listeners: [], clock });
+export function machineAddressMatcher(clock: ThisMachineOptions['clock']): (address: string) => boolean {
+  const machine = createThisMachine({ listeners: [], clock });
   return text => {
     const address = parseAddress(text);
     return address !== undefined && !isLoopback(address) && machine.has(address, 0);

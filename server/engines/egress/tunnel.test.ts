@@ -10,7 +10,7 @@ import { pollUntil, withTimeout } from '../../kit/wait.ts';
 import { BigReads } from './big-reads.ts';
 import { join, OutsideSocket } from './tunnel.ts';
 
-const WAIT_MS = 30_000;
+const WAIT_TIMEOUT_MS = 30_000;
 
 interface Ends {
   readonly outsideSocket: OutsideSocket;
@@ -44,7 +44,7 @@ async function ends(t: TestContext, runPeer: (socket: Socket) => void): Promise<
 async function readToEnd(browser: Socket): Promise<Buffer> {
   const parts: Buffer[] = [];
   browser.on('data', part => parts.push(part));
-  await withTimeout(WAIT_MS, 'the end of the data at the browser', () => once(browser, 'end'));
+  await withTimeout(WAIT_TIMEOUT_MS, 'the end of the data at the browser', () => once(browser, 'end'));
   return Buffer.concat(parts);
 }
 
@@ -53,17 +53,17 @@ const sha = (bytes: Buffer): string => createHash('sha256').update(bytes).digest
 test('delivers all data that arrived before the two sockets were joined, in order', async t => {
   const bytes = randomBytes(1_000_000);
   const { outsideSocket, ours, browser } = await ends(t, socket => socket.end(bytes));
-  await pollUntil(WAIT_MS, 'the first bytes', () => (outsideSocket.bytesRead > 0 ? true : undefined));
-  const before = outsideSocket.bytesRead;
+  await pollUntil(WAIT_TIMEOUT_MS, 'the first bytes', () => (outsideSocket.bytesRead > 0 ? true : undefined));
+  const bytesReadBefore = outsideSocket.bytesRead;
   await new Promise(done => setImmediate(done));
-  assert.equal(outsideSocket.bytesRead, before, 'no more is read than fits into the buffer');
+  assert.equal(outsideSocket.bytesRead, bytesReadBefore, 'no more is read than fits into the buffer');
   join(ours, outsideSocket);
   assert.equal(sha(await readToEnd(browser)), sha(bytes));
 });
 
 test('closes the tunnel if the remote side closed its connection before the two sockets were joined', async t => {
   const { outsideSocket, ours, browser } = await ends(t, socket => socket.end());
-  await pollUntil(WAIT_MS, 'the end', () => (outsideSocket.readableEnded ? true : undefined));
+  await pollUntil(WAIT_TIMEOUT_MS, 'the end', () => (outsideSocket.readableEnded ? true : undefined));
   join(ours, outsideSocket);
   assert.equal((await readToEnd(browser)).length, 0);
 });
@@ -134,8 +134,8 @@ test('closes the connection through an https proxy when the browser resets its c
   const { outsideSocket, peer } = await tlsOutside(t);
   ours.on('error', () => {});
   join(ours, outsideSocket);
-  const closed = once(peer.resume(), 'close');
+  const closePromise = once(peer.resume(), 'close');
   browser.resetAndDestroy();
-  await withTimeout(WAIT_MS, 'the end of the connection of the proxy', () => closed);
+  await withTimeout(WAIT_TIMEOUT_MS, 'the end of the connection of the proxy', () => closePromise);
   assert.equal(outsideSocket.destroyed, true);
 });

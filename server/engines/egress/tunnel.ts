@@ -42,7 +42,7 @@ export function join(browser: Socket, remote: Socket): void {
 }
 
 function propagateClose(source: Socket, destination: Socket): void {
-  source.once('error', () => reset(destination));
+  source.once('error', () => resetOrDestroy(destination));
   // Data from `source` that is still buffered in `destination` must be written first.
   source.once('close', () => destination.destroySoon());
 }
@@ -51,7 +51,7 @@ function propagateClose(source: Socket, destination: Socket): void {
  * Resets a socket. A socket that is being ended cannot be reset: Node would never close it, and the descriptor would
  * leak. For a TLS socket, such as that of an https proxy, `resetAndDestroy` throws.
  */
-function reset(socket: Socket): void {
+function resetOrDestroy(socket: Socket): void {
   if (socket.writableEnded || socket instanceof TLSSocket) socket.destroy();
   else socket.resetAndDestroy();
 }

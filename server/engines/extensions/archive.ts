@@ -62,7 +62,7 @@ export async function forEachFile(
       await onFile(file);
     }
   } catch (error) {
-    throw asRefusal(error);
+    throw toRefusal(error);
   } finally {
     zip.close();
   }
@@ -73,7 +73,7 @@ async function openZip({ path, start, end }: ArchiveLocation): Promise<ZipFile> 
   try {
     return await fromRandomAccessReaderPromise(new FileRange(path, start), end - start, options);
   } catch (error) {
-    throw refusal('not_a_zip', `it is not a zip archive (${textOf(error)})`, 'Upload a .zip or a .crx (version 3).');
+    throw refusal('not_a_zip', `it is not a zip archive (${messageOf(error)})`, 'Upload a .zip or a .crx (version 3).');
   }
 }
 
@@ -187,10 +187,10 @@ const tooManyEntries = (count: number) =>
  * Returns a refusal for an error of the zip reader, because such an error means that the archive is damaged. Returns a
  * disk error unchanged.
  */
-function asRefusal(error: unknown): unknown {
+function toRefusal(error: unknown): unknown {
   const isDiskError = error instanceof Error && 'syscall' in error;
   if (!(error instanceof Error) || error.name === 'Fault' || isDiskError) return error;
-  return refusal('damaged', `the archive is damaged (${textOf(error)})`, 'Pack the extension again.');
+  return refusal('damaged', `the archive is damaged (${messageOf(error)})`, 'Pack the extension again.');
 }
 
-const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

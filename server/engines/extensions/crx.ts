@@ -13,7 +13,7 @@ const FIXED_HEADER_BYTES = 12;
 const HEADER_BYTES_MAX = 1024 ** 2;
 const ID_BYTES = 16;
 /** Field numbers in the protocol buffers of the header. */
-const FIELD = { rsa: 2, ecdsa: 3, signedData: 10_000, key: 1, signature: 2, id: 1 } as const;
+const FIELD_NUMBERS = { rsa: 2, ecdsa: 3, signedData: 10_000, key: 1, signature: 2, id: 1 } as const;
 
 export interface Envelope {
   readonly archive: ArchiveLocation;
@@ -56,16 +56,16 @@ async function readHead(path: string): Promise<{ head: Buffer; size: number }> {
  */
 async function verifiedKey(header: Buffer, archive: ArchiveLocation): Promise<Buffer> {
   const fields = readFields(header);
-  const signedData = fields.find(({ number }) => number === FIELD.signedData)?.bytes;
-  const id = signedData && readFields(signedData).find(({ number }) => number === FIELD.id)?.bytes;
+  const signedData = fields.find(({ number }) => number === FIELD_NUMBERS.signedData)?.bytes;
+  const id = signedData && readFields(signedData).find(({ number }) => number === FIELD_NUMBERS.id)?.bytes;
   if (!signedData || id?.length !== ID_BYTES) throw badSignature('the header does not contain the id of the extension');
   for (const { number, bytes } of fields) {
-    if (number !== FIELD.rsa && number !== FIELD.ecdsa) continue;
-    const parts = readFields(bytes);
-    const key = parts.find(({ number }) => number === FIELD.key)?.bytes;
-    const signature = parts.find(({ number }) => number === FIELD.signature)?.bytes;
+    if (number !== FIELD_NUMBERS.rsa && number !== FIELD_NUMBERS.ecdsa) continue;
+    const signatureFields = readFields(bytes);
+    const key = signatureFields.find(({ number }) => number === FIELD_NUMBERS.key)?.bytes;
+    const signature = signatureFields.find(({ number }) => number === FIELD_NUMBERS.signature)?.bytes;
     if (!key || !signature || !idOf(key).equals(id)) continue;
-    if (await isSignatureValid(keyOf(key), signature, signedData, archive)) return Buffer.from(key);
+    if (await isSignatureValid(readSupportedKey(key), signature, signedData, archive)) return Buffer.from(key);
     throw badSignature('the archive was changed after it was signed');
   }
   throw badSignature('the archive is not signed with the key of the extension');
@@ -73,7 +73,7 @@ async function verifiedKey(header: Buffer, archive: ArchiveLocation): Promise<Bu
 
 const idOf = (publicKey: Buffer): Buffer => createHash('sha256').update(publicKey).digest().subarray(0, ID_BYTES);
 
-function keyOf(der: Buffer): KeyObject {
+function readSupportedKey(der: Buffer): KeyObject {
   const key = readKey(der);
   // Other kinds of keys cannot verify a signature over a hash.
   if (key.asymmetricKeyType !== 'rsa' && key.asymmetricKeyType !== 'ec')
@@ -97,11 +97,11 @@ async function isSignatureValid(
 ): Promise<boolean> {
   const lengthPrefix = Buffer.alloc(4);
   lengthPrefix.writeUInt32LE(signedData.length);
-  const verify = createVerify('sha256');
-  for (const part of [Buffer.from('CRX3 SignedData\0'), lengthPrefix, signedData]) verify.update(part);
+  const verifier = createVerify('sha256');
+  for (const part of [Buffer.from('CRX3 SignedData\0'), lengthPrefix, signedData]) verifier.update(part);
   if (archive.end > archive.start)
-    await pipeline(createReadStream(archive.path, { start: archive.start, end: archive.end - 1 }), verify);
-  return verify.verify(key, signature);
+    await pipeline(createReadStream(archive.path, { start: archive.start, end: archive.end - 1 }), verifier);
+  return verifier.verify(key, signature);
 }
 
 interface Field {

@@ -6,7 +6,7 @@ const NAME_BYTES_MAX = 1024;
 const PART_BYTES_MAX = 255;
 const DEPTH_MAX = 32;
 /** Matches control characters, lone surrogates, and the replacement character for bytes that could not be decoded. */
-const UNREADABLE = /[\p{Cc}\p{Cs}\uFFFD]/u;
+const UNREADABLE_PATTERN = /[\p{Cc}\p{Cs}\uFFFD]/u;
 /**
  * The only names at the root of an extension that may begin with `_`. Chromium refuses an extension with any other such
  * name.
@@ -47,7 +47,7 @@ export function entryPath(name: string): readonly string[] | undefined {
 
 const isInvalid = (name: string, parts: readonly string[]): boolean =>
   name.includes('\\') ||
-  UNREADABLE.test(name) ||
+  UNREADABLE_PATTERN.test(name) ||
   Buffer.byteLength(name) > NAME_BYTES_MAX ||
   parts.length > DEPTH_MAX ||
   parts.some(part => part === '' || part === '.' || Buffer.byteLength(part) > PART_BYTES_MAX);
@@ -62,7 +62,7 @@ export class SeenNames {
 
   add(parts: readonly string[], isFolder: boolean): void {
     const name = parts.join('/');
-    const key = keyOf(name);
+    const key = normalize(name);
     const existingName = this.#files.get(key) ?? (isFolder ? undefined : this.#folders.get(key));
     if (existingName !== undefined) throw collision(name, existingName);
     for (let depth = 1; depth < parts.length + Number(isFolder); depth++)
@@ -71,7 +71,7 @@ export class SeenNames {
   }
 
   #addFolder(name: string): void {
-    const key = keyOf(name);
+    const key = normalize(name);
     const existingName = this.#files.get(key) ?? this.#folders.get(key);
     if (existingName !== undefined && (existingName !== name || this.#files.has(key)))
       throw collision(name, existingName);
@@ -79,7 +79,7 @@ export class SeenNames {
   }
 }
 
-const keyOf = (name: string): string => name.normalize('NFC').toLowerCase();
+const normalize = (name: string): string => name.normalize('NFC').toLowerCase();
 
 const collision = (name: string, existing: string) =>
   name === existing

@@ -4,9 +4,9 @@ import { parseJson } from '../../kit/foreign.ts';
 import { isObject } from '../../kit/json.ts';
 import { refusal } from './refusal.ts';
 
-const VERSION = 3;
+const MANIFEST_VERSION = 3;
 const NAME_CHARACTERS_MAX = 1000;
-const VERSION_TEXT = /^(?:0|[1-9]\d{0,4})(?:\.(?:0|[1-9]\d{0,4})){0,3}$/;
+const VERSION_PATTERN = /^(?:0|[1-9]\d{0,4})(?:\.(?:0|[1-9]\d{0,4})){0,3}$/;
 
 export interface Manifest {
   readonly name: string;
@@ -18,7 +18,7 @@ export interface Manifest {
 }
 
 export function readManifest(bytes: Buffer): Manifest {
-  const members = parse(bytes.toString('utf8').replace(/^\uFEFF/, ''));
+  const members = parseMembers(bytes.toString('utf8').replace(/^\uFEFF/, ''));
   assertVersion(members.manifest_version);
   for (const [path, expected, isValid] of FIELD_CHECKS)
     if (!isValid(valueAt(members, path)))
@@ -26,15 +26,15 @@ export function readManifest(bytes: Buffer): Manifest {
   return {
     name: String(members.name),
     version: String(members.version),
-    manifestVersion: VERSION,
+    manifestVersion: MANIFEST_VERSION,
     hasServiceWorker: valueAt(members, 'background.service_worker') !== undefined,
     members,
   };
 }
 
-function parse(text: string): Readonly<Record<string, unknown>> {
-  const value = parseJson(text) ?? parseJson(withoutComments(text));
-  if (isObject(value)) return value;
+function parseMembers(text: string): Readonly<Record<string, unknown>> {
+  const members = parseJson(text) ?? parseJson(withoutComments(text));
+  if (isObject(members)) return members;
   throw refusal('manifest_not_json', 'manifest.json is not a JSON object', 'Correct the manifest.');
 }
 
@@ -48,11 +48,11 @@ const withoutComments = (text: string): string =>
   );
 
 function assertVersion(version: unknown): void {
-  if (version === VERSION) return;
+  if (version === MANIFEST_VERSION) return;
   throw refusal(
     'manifest_version',
     `manifest_version is ${JSON.stringify(version) ?? 'missing'}`,
-    `Chromium supports only version ${VERSION}. Port the extension to this version.`,
+    `Chromium supports only version ${MANIFEST_VERSION}. Port the extension to this version.`,
   );
 }
 
@@ -83,7 +83,7 @@ const FIELD_CHECKS: ReadonlyArray<readonly [path: string, expected: string, chec
 ];
 
 function isVersion(value: unknown): boolean {
-  if (typeof value !== 'string' || !VERSION_TEXT.test(value)) return false;
+  if (typeof value !== 'string' || !VERSION_PATTERN.test(value)) return false;
   const numbers = value.split('.').map(Number);
   return numbers.every(number => number <= 65_535) && numbers.some(number => number > 0);
 }

@@ -22,8 +22,8 @@ import type { Reason } from './refusal.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-extensions-'));
 after(() => rmSync(folder, { recursive: true }));
-const scratch = join(folder, 'scratch');
-const packages = new ExtensionPackages(scratch);
+const scratchFolder = join(folder, 'scratch');
+const packages = new ExtensionPackages(scratchFolder);
 
 const NOT_ABORTED = new AbortController().signal;
 const MANIFEST = { manifest_version: 3, name: 'Tested', version: '1.2.3', background: { service_worker: 'sw.js' } };
@@ -32,9 +32,9 @@ const manifest = (more: object = {}): ZipEntry => ({
   bytes: JSON.stringify({ ...MANIFEST, ...more }),
 });
 
-let files = 0;
+let fileCount = 0;
 function writePackage(bytes: Buffer): string {
-  const path = join(folder, `package-${files++}`);
+  const path = join(folder, `package-${fileCount++}`);
   writeFileSync(path, bytes);
   return path;
 }
@@ -126,11 +126,14 @@ for (const [what, reason, entries] of REFUSED_PACKAGES)
   });
 
 test('refuses files that are not archives, and truncated archives', async () => {
-  const whole = zip([manifest(), { name: 'a.js', bytes: 'x'.repeat(1000), method: 0 }]);
+  const wholePackage = zip([manifest(), { name: 'a.js', bytes: 'x'.repeat(1000), method: 0 }]);
   await assertRefused(writePackage(Buffer.from('hello')), 'not_a_zip');
   await assertRefused(writePackage(Buffer.alloc(0)), 'not_a_zip');
-  await assertRefused(writePackage(whole.subarray(0, -30)), 'not_a_zip');
-  await assertRefused(writePackage(Buffer.concat([whole.subarray(0, 500), whole.subarray(600)])), 'damaged');
+  await assertRefused(writePackage(wholePackage.subarray(0, -30)), 'not_a_zip');
+  await assertRefused(
+    writePackage(Buffer.concat([wholePackage.subarray(0, 500), wholePackage.subarray(600)])),
+    'damaged',
+  );
 });
 
 test('each reason for refusing a package has its own message', async () => {
@@ -154,9 +157,9 @@ test('accepts a .crx that is signed with its own key, and derives the id from th
 
 test('refuses a .crx that was changed, signed with another key, truncated or of version 2', async () => {
   const signedPackage = createCrx3(zip([manifest(), { name: 'a.js', bytes: 'good', method: 0 }]), rsa);
-  const changed = Buffer.from(signedPackage);
-  changed.write('evil', changed.indexOf('good'), 'latin1');
-  await assertRefused(writePackage(changed), 'crx_signature');
+  const changedPackage = Buffer.from(signedPackage);
+  changedPackage.write('evil', changedPackage.indexOf('good'), 'latin1');
+  await assertRefused(writePackage(changedPackage), 'crx_signature');
   await assertRefused(
     writePackage(createCrx3(zip([manifest()]), { publicKey: rsa.publicKey, privateKey: ec.privateKey })),
     'crx_signature',
@@ -184,11 +187,11 @@ test('unpacks the files and adds the key of the .crx header to the manifest', as
     { name: 'js/', mode: 0o040755 },
     { name: 'js/deep/sw.js', bytes: 'go()', mode: 0o100600 },
   ];
-  const extra = [
+  const skippedEntries = [
     { name: '_metadata/verified_contents.json', bytes: '{}' },
     { name: '__MACOSX/._a', bytes: 'x' },
   ];
-  const path = writePackage(createCrx3(zip([...entries, ...extra]), rsa));
+  const path = writePackage(createCrx3(zip([...entries, ...skippedEntries]), rsa));
   const info = await packages.unpack(createReadStream(path), box, 'one', NOT_ABORTED);
   const unpackedFolder = packages.folderIn(box, 'one');
   assert.equal(info.hasServiceWorker, true);
@@ -216,7 +219,7 @@ test('stops unpacking when the signal is aborted, and deletes its copy of the pa
   while (isUnpacking && !existsSync(join(unpackedFolder, 'f0'))) await setImmediate();
   abortController.abort(new Error('the caller has gone'));
   await assert.rejects(unpackPromise, /abort|gone/i);
-  const unpacked = readdirSync(unpackedFolder);
-  assert.ok(unpacked.includes('f0') && unpacked.length < names.length, `${unpacked.length} files`);
-  assert.deepEqual(readdirSync(scratch), [], 'nothing more can be unpacked');
+  const unpackedNames = readdirSync(unpackedFolder);
+  assert.ok(unpackedNames.includes('f0') && unpackedNames.length < names.length, `${unpackedNames.length} files`);
+  assert.deepEqual(readdirSync(scratchFolder), [], 'nothing more can be unpacked');
 });

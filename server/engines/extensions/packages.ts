@@ -10,10 +10,10 @@ import { openEnvelope } from './crx.ts';
 import { type Manifest, readManifest } from './manifest.ts';
 import { refusal } from './refusal.ts';
 
-const MANIFEST = 'manifest.json';
+const MANIFEST_NAME = 'manifest.json';
 const MANIFEST_BYTES_MAX = 1024 ** 2;
 /** The folder of extensions in the box. */
-const FOLDER = 'extensions';
+const EXTENSIONS_FOLDER = 'extensions';
 
 export interface ExtensionInfo {
   readonly name: string;
@@ -60,7 +60,7 @@ export class ExtensionPackages {
   }
 
   folderIn(box: string, name: string): string {
-    return join(box, FOLDER, name);
+    return join(box, EXTENSIONS_FOLDER, name);
   }
 }
 
@@ -72,7 +72,7 @@ async function manifestOf(archive: ArchiveLocation): Promise<Manifest> {
   await forEachFile(archive, async file => {
     if (isManifest(file)) manifest = readManifest(await readManifestBytes(await file.read()));
     else if (!file.isFolder) {
-      if (file.path.length === 2 && file.path[1] === MANIFEST) folderWithManifest ??= file.path[0];
+      if (file.path.length === 2 && file.path[1] === MANIFEST_NAME) folderWithManifest ??= file.path[0];
       for await (const _ of await file.read()); // Reading counts the bytes and checks the checksum.
     }
   });
@@ -80,10 +80,10 @@ async function manifestOf(archive: ArchiveLocation): Promise<Manifest> {
   if (folderWithManifest !== undefined)
     throw refusal(
       'manifest_not_at_root',
-      `${MANIFEST} is in the folder ${JSON.stringify(folderWithManifest)}`,
+      `${MANIFEST_NAME} is in the folder ${JSON.stringify(folderWithManifest)}`,
       'Pack the contents of that folder, not the folder itself.',
     );
-  throw refusal('manifest_missing', `it has no ${MANIFEST}`, `Put a ${MANIFEST} at the root of the package.`);
+  throw refusal('manifest_missing', `it has no ${MANIFEST_NAME}`, `Put a ${MANIFEST_NAME} at the root of the package.`);
 }
 
 async function readManifestBytes(body: Readable): Promise<Buffer> {
@@ -94,7 +94,7 @@ async function readManifestBytes(body: Readable): Promise<Buffer> {
     if (size > MANIFEST_BYTES_MAX)
       throw refusal(
         'manifest_not_json',
-        `${MANIFEST} has more than ${MANIFEST_BYTES_MAX} bytes`,
+        `${MANIFEST_NAME} has more than ${MANIFEST_BYTES_MAX} bytes`,
         'Shorten the manifest.',
       );
     chunks.push(chunk);
@@ -103,7 +103,7 @@ async function readManifestBytes(body: Readable): Promise<Buffer> {
 }
 
 const isManifest = ({ path, isFolder }: ArchivedFile): boolean =>
-  !isFolder && path.length === 1 && path[0] === MANIFEST;
+  !isFolder && path.length === 1 && path[0] === MANIFEST_NAME;
 
 function infoOf(
   { name, version, manifestVersion, hasServiceWorker, members }: Manifest,
@@ -128,7 +128,7 @@ const idOf = (publicKey: Buffer): string =>
 
 /** The box's user may only read the files, but owns the top folder, because Chromium writes metadata to it. */
 async function makeFolder(box: string, name: string): Promise<string> {
-  const parent = join(box, FOLDER);
+  const parent = join(box, EXTENSIONS_FOLDER);
   await mkdir(parent).catch(ignoreExisting);
   await chmod(parent, 0o755);
   const folder = join(parent, name);
@@ -155,27 +155,31 @@ async function unpack(
     if (isManifest(file)) {
       const bytes = await readManifestBytes(await file.read());
       manifest = readManifest(bytes);
-      await writeFile(path, signerKey ? withKey(manifest, signerKey) : bytes, { flag: 'wx', mode: 0o644 });
+      await writeFile(path, signerKey ? manifestWithKey(manifest, signerKey) : bytes, { flag: 'wx', mode: 0o644 });
     } else await pipeline(await file.read(), createWriteStream(path, { flags: 'wx', mode: 0o644 }), { signal });
     await chmod(path, 0o644);
   });
   if (!manifest)
-    throw refusal('manifest_missing', `it has no ${MANIFEST}`, `Put a ${MANIFEST} at the root of the package.`);
+    throw refusal(
+      'manifest_missing',
+      `it has no ${MANIFEST_NAME}`,
+      `Put a ${MANIFEST_NAME} at the root of the package.`,
+    );
   return manifest;
 }
 
 async function makeFolders(folder: string, path: readonly string[], createdFolders: Set<string>): Promise<void> {
   for (let depth = 1; depth <= path.length; depth++) {
-    const inner = join(folder, ...path.slice(0, depth));
-    if (createdFolders.has(inner)) continue;
-    createdFolders.add(inner);
-    await mkdir(inner);
-    await chmod(inner, 0o755);
+    const innerFolder = join(folder, ...path.slice(0, depth));
+    if (createdFolders.has(innerFolder)) continue;
+    createdFolders.add(innerFolder);
+    await mkdir(innerFolder);
+    await chmod(innerFolder, 0o755);
   }
 }
 
 /** Adds the key of the .crx header to the manifest, so that the extension has the id that follows from this key. */
-const withKey = ({ members }: Manifest, signerKey: Buffer): string =>
+const manifestWithKey = ({ members }: Manifest, signerKey: Buffer): string =>
   JSON.stringify({ ...members, key: signerKey.toString('base64') });
 
 function ignoreExisting(error: unknown): void {

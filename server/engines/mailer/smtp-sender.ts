@@ -1,8 +1,8 @@
 // Sends e-mail through the operator's mail server. The library is loaded when the first e-mail is sent.
 import type { Secret } from '../../kit/secret.ts';
 
-const CONNECT_MS = 10_000;
-const SOCKET_MS = 20_000;
+const CONNECT_TIMEOUT_MS = 10_000;
+const SOCKET_TIMEOUT_MS = 20_000;
 
 export interface SmtpServer {
   /** smtp://USER:PASSWORD@HOST:PORT, or smtps:// for TLS from the start. */
@@ -28,7 +28,11 @@ export const smtpSender = ({ url, from }: SmtpServer): MailSender => ({
     const transport = createTransport({
       url: url.reveal(),
       requireTLS: needsTls(url.reveal()),
-      ...{ connectionTimeout: CONNECT_MS, greetingTimeout: CONNECT_MS, socketTimeout: SOCKET_MS },
+      ...{
+        connectionTimeout: CONNECT_TIMEOUT_MS,
+        greetingTimeout: CONNECT_TIMEOUT_MS,
+        socketTimeout: SOCKET_TIMEOUT_MS,
+      },
       ...{ disableFileAccess: true, disableUrlAccess: true },
     });
     try {

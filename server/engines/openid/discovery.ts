@@ -5,7 +5,18 @@ import { fetchJson, type SendRequest } from './fetch-json.ts';
 import { OpenIdError, type Outcome, outcomeOf } from './trouble.ts';
 
 /** Signature algorithms that need no shared secret. `none` is not one of them. */
-const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'] as const;
+const SUPPORTED_ALGORITHMS = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+] as const;
 const URL_CHARACTERS_MAX = 2048;
 
 /** Returns why a request to this address would be refused. Undefined if the address may be called. */
@@ -56,9 +67,9 @@ async function endpoint(json: JsonObject, name: string, check: AddressCheck): Pr
 }
 
 function algorithmsIn(json: JsonObject): readonly string[] {
-  const supportedAlgorithms = json.id_token_signing_alg_values_supported;
-  const commonAlgorithms = ALGORITHMS.filter(
-    one => Array.isArray(supportedAlgorithms) && supportedAlgorithms.includes(one),
+  const providerAlgorithms = json.id_token_signing_alg_values_supported;
+  const commonAlgorithms = SUPPORTED_ALGORITHMS.filter(
+    one => Array.isArray(providerAlgorithms) && providerAlgorithms.includes(one),
   );
   if (commonAlgorithms.length > 0) return commonAlgorithms;
   throw new OpenIdError('The provider does not sign ID tokens with a supported public-key algorithm.');
@@ -79,7 +90,7 @@ export function metadataIn(json: JsonObject): ProviderMetadata {
     tokenEndpoint: text('tokenEndpoint'),
     jwksUri: text('jwksUri'),
     ...(endSessionEndpoint === undefined ? {} : { endSessionEndpoint }),
-    algorithms: ALGORITHMS.filter(one => Array.isArray(algorithms) && algorithms.includes(one)),
+    algorithms: SUPPORTED_ALGORITHMS.filter(one => Array.isArray(algorithms) && algorithms.includes(one)),
     answersWithIssuer: json.answersWithIssuer === true,
   };
 }

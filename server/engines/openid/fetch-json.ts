@@ -4,8 +4,8 @@ import { parseJson } from '../../kit/foreign.ts';
 import { isObject, type JsonObject } from '../../kit/json.ts';
 import { OpenIdError } from './trouble.ts';
 
-const DEADLINE_MS = 10_000;
-const BYTES_MAX = 262_144;
+const REQUEST_TIMEOUT_MS = 10_000;
+const RESPONSE_BYTES_MAX = 262_144;
 
 export interface Call {
   readonly method: string;
@@ -29,7 +29,12 @@ export async function fetchJson(
   call: Omit<Call, 'deadlineMs' | 'maxResponseBytes'>,
 ): Promise<{ readonly status: number; readonly json: JsonObject }> {
   const headers = { accept: 'application/json', ...call.headers };
-  const response = await send({ ...call, headers, deadlineMs: DEADLINE_MS, maxResponseBytes: BYTES_MAX });
+  const response = await send({
+    ...call,
+    headers,
+    deadlineMs: REQUEST_TIMEOUT_MS,
+    maxResponseBytes: RESPONSE_BYTES_MAX,
+  });
   if (response.kind === 'failed') throw new OpenIdError(`${description} could not be read. ${response.message}`);
   const json = parseJson(response.body);
   if (!isObject(json)) throw new OpenIdError(`${description} is not a JSON object.`);

@@ -6,10 +6,10 @@ import type { JsonObject } from '../../kit/json.ts';
 import { fetchJson, type SendRequest } from './fetch-json.ts';
 import { OpenIdError } from './trouble.ts';
 
-const CACHE_MS = 600_000;
-const REFETCH_AFTER_MS = 30_000;
-const SETS_MAX = 1_000;
-const KEYS_MAX = 100;
+const CACHE_AGE_MS_MAX = 600_000;
+const REFETCH_AGE_MS_MAX = 30_000;
+const KEY_SETS_MAX = 1_000;
+const KEYS_PER_SET_MAX = 100;
 
 interface KeySet {
   readonly get: JWTVerifyGetKey;
@@ -29,12 +29,12 @@ export class KeySets {
   /** Returns a function that finds the key that an ID token names, in the key set at this address. */
   keyFinderFor(jwksUri: string): JWTVerifyGetKey {
     return async (header, token) => {
-      const cachedSet = await this.#keySetAt(jwksUri, CACHE_MS);
+      const cachedSet = await this.#keySetAt(jwksUri, CACHE_AGE_MS_MAX);
       try {
         return await cachedSet.get(header, token);
       } catch (error) {
         if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
-        const refetchedSet = await this.#keySetAt(jwksUri, REFETCH_AFTER_MS);
+        const refetchedSet = await this.#keySetAt(jwksUri, REFETCH_AGE_MS_MAX);
         return refetchedSet.get(header, token);
       }
     };
@@ -51,15 +51,15 @@ export class KeySets {
     this.#sets.delete(jwksUri);
     this.#sets.set(jwksUri, set);
     const [oldest] = this.#sets.keys();
-    if (this.#sets.size > SETS_MAX && oldest !== undefined) this.#sets.delete(oldest);
+    if (this.#sets.size > KEY_SETS_MAX && oldest !== undefined) this.#sets.delete(oldest);
     return set;
   }
 }
 
 function keySetIn(json: JsonObject): JSONWebKeySet {
   const { keys } = json;
-  if (!Array.isArray(keys) || keys.length > KEYS_MAX)
-    throw new OpenIdError(`The keys of the provider are not a list of at most ${KEYS_MAX} keys.`);
+  if (!Array.isArray(keys) || keys.length > KEYS_PER_SET_MAX)
+    throw new OpenIdError(`The keys of the provider are not a list of at most ${KEYS_PER_SET_MAX} keys.`);
   // The keys are not checked here. The library checks a key when an ID token names it.
   return { keys: keys.filter(key => typeof key === 'object' && key !== null && !Array.isArray(key)) };
 }

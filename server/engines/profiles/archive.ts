@@ -19,7 +19,7 @@ import type { DataKey } from './context-keys.ts';
 import { Opener, SealError, Sealer } from './sealed-stream.ts';
 
 /** The fastest compression level, because an archive is written once and rarely read. */
-const COMPRESSION = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
+const COMPRESSION_OPTIONS = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 /**
  * Each chunk takes one turn of the event loop. With Node's default chunk size, there would be four times as many turns.
  */
@@ -76,7 +76,7 @@ async function sealInto(
   const hash = createHash('sha256');
   await pipeline(
     Readable.from(checkedTar(tar, { unexpectedEntryAction: 'skip', stats })),
-    createZstdCompress(COMPRESSION),
+    createZstdCompress(COMPRESSION_OPTIONS),
     new Sealer(key, name),
     (sealedChunks: AsyncIterable<Buffer>) => updateHash(sealedChunks, hash),
     createWriteStream(file, { mode: 0o600, flush: true }),

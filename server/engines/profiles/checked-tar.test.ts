@@ -119,9 +119,9 @@ test('refuses a tar that is truncated, altered or endless', async () => {
   const tar = await foreignTar([FILE, 'x'.repeat(2000)]);
   for (const end of [100, 512, 1500, 2600])
     await assert.rejects(checkedCopyOf(tar.subarray(0, end), { unexpectedEntryAction: 'skip' }), TarError);
-  const altered = Buffer.from(tar);
-  altered.write('evil', 8);
-  await assert.rejects(checkedCopyOf(altered, { unexpectedEntryAction: 'skip' }), TarError);
+  const alteredTar = Buffer.from(tar);
+  alteredTar.write('evil', 8);
+  await assert.rejects(checkedCopyOf(alteredTar, { unexpectedEntryAction: 'skip' }), TarError);
   await assert.rejects(
     checkedCopyOf(Buffer.concat([tar, Buffer.from('more')]), { unexpectedEntryAction: 'skip' }),
     TarError,
@@ -129,12 +129,12 @@ test('refuses a tar that is truncated, altered or endless', async () => {
   const [header] = [Buffer.from((await foreignTar([{ name: 'pax', type: 'file' }])).subarray(0, 512))];
   header.write('g', 156);
   fixChecksum(header);
-  const endless = (async function* () {
+  const endlessTar = (async function* () {
     for (;;) yield Buffer.concat(Array.from({ length: 64 }, () => header));
   })();
   const limits = { bytes: 1000, entries: 10 };
   await assert.rejects(async () => {
-    for await (const _ of checkedTar(endless, { unexpectedEntryAction: 'skip', limits }));
+    for await (const _ of checkedTar(endlessTar, { unexpectedEntryAction: 'skip', limits }));
   }, TarError);
 });
 

@@ -18,9 +18,9 @@ export const STORED_ENTRIES = [
   'WebStorage',
   'File System',
 ] as const;
-const COOKIES = /^Default\/(Network\/)?Cookies(-journal)?$/;
+const COOKIE_FILE_PATTERN = /^Default\/(Network\/)?Cookies(-journal)?$/;
 
-export const isCookieFile = (name: string): boolean => COOKIES.test(name);
+export const isCookieFile = (name: string): boolean => COOKIE_FILE_PATTERN.test(name);
 
 export interface TarLimits {
   readonly bytes: number;
@@ -32,9 +32,9 @@ export const TAR_LIMITS: TarLimits = { bytes: 1024 ** 3, entries: 50_000 };
  * Maximum number of entries that are read, as a multiple of the allowed number of files. Otherwise a folder full of
  * skipped entries would be read without end.
  */
-const READ_PER_STORED_MAX = 4;
+const READ_ENTRIES_FACTOR = 4;
 /** Bytes that an entry may take besides its content: its header, the pax header of a long name, and padding. */
-const OVERHEAD_BYTES = 4096;
+const ENTRY_OVERHEAD_BYTES_MAX = 4096;
 const NAME_BYTES_MAX = 1024;
 const DEPTH_MAX = 16;
 
@@ -133,9 +133,9 @@ export async function* tarOf(files: ReadonlyMap<string, Buffer>): AsyncGenerator
 }
 
 async function* limitedEntries(source: AsyncIterable<Buffer>, limits: TarLimits): AsyncGenerator<TarEntry, void> {
-  const readEntriesMax = READ_PER_STORED_MAX * limits.entries;
+  const readEntriesMax = READ_ENTRIES_FACTOR * limits.entries;
   let readEntryCount = 0;
-  for await (const entry of readTarEntries(source, limits.bytes + readEntriesMax * OVERHEAD_BYTES)) {
+  for await (const entry of readTarEntries(source, limits.bytes + readEntriesMax * ENTRY_OVERHEAD_BYTES_MAX)) {
     if (++readEntryCount > readEntriesMax)
       throw new TarRefusedError(`the archive has more than ${readEntriesMax} entries`);
     yield entry;

@@ -17,10 +17,10 @@ export class Chunks {
   /** Removes and returns exactly `length` bytes. Throws if there are fewer. */
   read(length: number): Buffer {
     if (length > this.#length) throw new RangeError(`expected ${length} bytes, found ${this.#length}`);
-    const whole = this.#parts.length === 1 ? this.#parts[0] : Buffer.concat(this.#parts);
-    if (!whole || length === 0) return Buffer.alloc(0);
-    this.#parts = length < whole.length ? [whole.subarray(length)] : [];
+    const allBytes = this.#parts.length === 1 ? this.#parts[0] : Buffer.concat(this.#parts);
+    if (!allBytes || length === 0) return Buffer.alloc(0);
+    this.#parts = length < allBytes.length ? [allBytes.subarray(length)] : [];
     this.#length -= length;
-    return whole.subarray(0, length);
+    return allBytes.subarray(0, length);
   }
 }

@@ -40,14 +40,14 @@ export async function writeLocalStorage(
   const pace = new Pace();
   const entries = new Map<string, Buffer>([['VERSION', Buffer.from('1')]]);
   for (const { origin, items } of origins) {
-    let bytes = 0;
+    let byteCount = 0;
     for (const [name, value] of items) {
       if (pace.isDue) await pace.rest();
       const [key, text] = [encode(name), encode(value)];
-      bytes += key.length + text.length;
+      byteCount += key.length + text.length;
       entries.set(`_${origin}\0${key.toString('latin1')}`, text);
     }
-    entries.set(`META:${origin}`, metaOf(now, bytes));
+    entries.set(`META:${origin}`, metaOf(now, byteCount));
   }
   return new Map([...(await writeDatabase(entries))].map(([name, file]) => [`${LOCAL_STORAGE_FOLDER}${name}`, file]));
 }
@@ -67,12 +67,17 @@ function encode(text: string): Buffer {
 /** Returns a protocol buffer with field 1, the time of the last change, and field 2, the number of bytes. */
 function metaOf(now: Date, bytes: number): Buffer {
   const modifiedMicroseconds = BigInt(now.getTime()) * 1000n + EPOCH_MICROSECONDS;
-  return Buffer.concat([Buffer.of(0x08), bigVarint(modifiedMicroseconds), Buffer.of(0x10), bigVarint(BigInt(bytes))]);
+  return Buffer.concat([
+    Buffer.of(0x08),
+    bigVarintOf(modifiedMicroseconds),
+    Buffer.of(0x10),
+    bigVarintOf(BigInt(bytes)),
+  ]);
 }
 
-function bigVarint(value: bigint): Buffer {
+function bigVarintOf(value: bigint): Buffer {
   const bytes: number[] = [];
-  let remaining = value;
-  for (; remaining >= 128n; remaining >>= 7n) bytes.push(Number(remaining & 0x7fn) | 0x80);
-  return Buffer.from([...bytes, Number(remaining)]);
+  let remainingValue = value;
+  for (; remainingValue >= 128n; remainingValue >>= 7n) bytes.push(Number(remainingValue & 0x7fn) | 0x80);
+  return Buffer.from([...bytes, Number(remainingValue)]);
 }

@@ -36,7 +36,7 @@ const LOCAL_STORAGE_BYTES_MAX = 128 * 1024 ** 2;
 const COOKIES_BYTES_MAX = 64 * 1024 ** 2;
 const KEY_BYTES = 32;
 /** The folder of the Chromium profile in the folder of a box. */
-const PROFILE = 'profile';
+const PROFILE_FOLDER = 'profile';
 
 export interface ProfilesOptions {
   /** The staging folder, on the same disk as the session folders. */
@@ -75,7 +75,7 @@ export class Profiles {
     return this.#options.keys.wrap(context, new Secret(randomBytes(KEY_BYTES)));
   }
 
-  async sealOf(context: ContextOwner, wrapped: Buffer, name: string): Promise<Seal> {
+  async unwrapSeal(context: ContextOwner, wrapped: Buffer, name: string): Promise<Seal> {
     return { key: await this.#options.keys.unwrap(context, wrapped), name };
   }
 
@@ -111,9 +111,9 @@ export class Profiles {
   ): Promise<void> {
     const { folders } = this.#options;
     try {
-      await unpackInto(folders, sealedArchive, { folder, prefix: `${PROFILE}/`, shouldIncludeCookies }, signal);
+      await unpackInto(folders, sealedArchive, { folder, prefix: `${PROFILE_FOLDER}/`, shouldIncludeCookies }, signal);
     } catch (error) {
-      await folders.remove(join(folder, PROFILE));
+      await folders.remove(join(folder, PROFILE_FOLDER));
       throw error;
     }
   }
@@ -133,8 +133,8 @@ export class Profiles {
   }
 
   async openCookies(sealedCookies: Readable, seal: Seal): Promise<CookieList> {
-    const value: unknown = JSON.parse((await this.openCookieText(sealedCookies, seal)).toString());
-    return Array.isArray(value) ? value : [];
+    const cookies: unknown = JSON.parse((await this.openCookieText(sealedCookies, seal)).toString());
+    return Array.isArray(cookies) ? cookies : [];
   }
 
   /** Opens sealed cookies and returns them as JSON. */

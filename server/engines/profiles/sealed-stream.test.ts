@@ -35,53 +35,53 @@ function* pieces(bytes: Buffer, length: number): Generator<Buffer, void> {
 
 for (const length of [0, 1, 64 * KIB - 1, 64 * KIB, 64 * KIB + 1, 300_000])
   test(`returns the original ${length} bytes of a sealed stream, whatever the size of the pieces in which it arrives`, async () => {
-    const plain = randomBytes(length);
-    const sealed = await seal(plain);
-    for (const pieceBytes of [1_000, sealed.length]) {
-      const opened = await open(sealed, pieceBytes);
-      assert.equal(opened.failure, undefined);
-      assert.ok(opened.plain.equals(plain));
+    const plainBytes = randomBytes(length);
+    const sealedBytes = await seal(plainBytes);
+    for (const pieceBytes of [1_000, sealedBytes.length]) {
+      const openResult = await open(sealedBytes, pieceBytes);
+      assert.equal(openResult.failure, undefined);
+      assert.ok(openResult.plain.equals(plainBytes));
     }
   });
 
 test('opening altered, truncated, swapped or appended data fails, and outputs only unaltered bytes', async () => {
-  const plain = randomBytes(200_000);
-  const sealed = await seal(plain);
+  const plainBytes = randomBytes(200_000);
+  const sealedBytes = await seal(plainBytes);
   const chunkBytes = 64 * KIB + 16;
   const head = 40;
   const swapped = Buffer.concat([
-    sealed.subarray(0, head),
-    sealed.subarray(head + chunkBytes, head + 2 * chunkBytes),
-    sealed.subarray(head, head + chunkBytes),
-    sealed.subarray(head + 2 * chunkBytes),
+    sealedBytes.subarray(0, head),
+    sealedBytes.subarray(head + chunkBytes, head + 2 * chunkBytes),
+    sealedBytes.subarray(head, head + chunkBytes),
+    sealedBytes.subarray(head + 2 * chunkBytes),
   ]);
   const brokenStreams: Record<string, Buffer> = {
     swapped,
-    'cut at a chunk': sealed.subarray(0, head + chunkBytes),
-    'cut in a chunk': sealed.subarray(0, -1),
-    'cut in the head': sealed.subarray(0, 20),
+    'cut at a chunk': sealedBytes.subarray(0, head + chunkBytes),
+    'cut in a chunk': sealedBytes.subarray(0, -1),
+    'cut in the head': sealedBytes.subarray(0, 20),
     nothing: Buffer.alloc(0),
-    continued: Buffer.concat([sealed, Buffer.alloc(16)]),
-    twice: Buffer.concat([sealed, sealed]),
+    continued: Buffer.concat([sealedBytes, Buffer.alloc(16)]),
+    twice: Buffer.concat([sealedBytes, sealedBytes]),
     'not sealed': randomBytes(1000),
   };
-  for (const at of [0, 8, head, head + chunkBytes, sealed.length - 1]) {
-    const altered = Buffer.from(sealed);
-    altered.writeUInt8(altered.readUInt8(at) ^ 1, at);
-    brokenStreams[`altered at ${at}`] = altered;
+  for (const at of [0, 8, head, head + chunkBytes, sealedBytes.length - 1]) {
+    const alteredStream = Buffer.from(sealedBytes);
+    alteredStream.writeUInt8(alteredStream.readUInt8(at) ^ 1, at);
+    brokenStreams[`altered at ${at}`] = alteredStream;
   }
   for (const [what, bytes] of Object.entries(brokenStreams)) {
     const { plain: passedOn, failure } = await open(bytes);
     assert.ok(failure instanceof SealError, `${what}: ${failure}`);
-    assert.ok(passedOn.equals(plain.subarray(0, passedOn.length)), `${what}: other bytes were passed on`);
+    assert.ok(passedOn.equals(plainBytes.subarray(0, passedOn.length)), `${what}: other bytes were passed on`);
   }
 });
 
 test('a sealed stream cannot be opened with another key or another name', async () => {
-  const sealed = await seal(Buffer.from('a cookie'));
+  const sealedBytes = await seal(Buffer.from('a cookie'));
   for (const { plain, failure } of [
-    await open(sealed, 100, 'm'),
-    await open(sealed, 100, 'n', new Secret(randomBytes(32))),
+    await open(sealedBytes, 100, 'm'),
+    await open(sealedBytes, 100, 'n', new Secret(randomBytes(32))),
   ]) {
     assert.ok(failure instanceof SealError);
     assert.equal(plain.length, 0);

@@ -72,7 +72,7 @@ export class Opener extends Transform {
 
   override _transform(bytes: Buffer, _encoding: BufferEncoding, callback: TransformCallback): void {
     this.#bufferedBytes.add(bytes);
-    attempt(callback, () => {
+    runWithCallback(callback, () => {
       this.#readHead();
       while (this.#streamKey && this.#bufferedBytes.length > CHUNK_BYTES + TAG_BYTES)
         this.#open(this.#bufferedBytes.read(CHUNK_BYTES + TAG_BYTES), false);
@@ -80,7 +80,7 @@ export class Opener extends Transform {
   }
 
   override _flush(callback: TransformCallback): void {
-    attempt(callback, () => {
+    runWithCallback(callback, () => {
       if (!this.#streamKey || this.#bufferedBytes.length < TAG_BYTES)
         throw new SealError('the sealed data is truncated');
       this.#open(this.#bufferedBytes.read(this.#bufferedBytes.length), true);
@@ -108,7 +108,7 @@ export class Opener extends Transform {
   }
 }
 
-function attempt(callback: TransformCallback, work: () => void): void {
+function runWithCallback(callback: TransformCallback, work: () => void): void {
   try {
     work();
     callback();

@@ -100,10 +100,10 @@ export class Staging {
   async packedRecord(): Promise<PackedRecord | undefined> {
     const text = await readFile(join(this.#folder, 'packed.json'), 'utf8').catch(undefinedIfMissing);
     if (text === undefined) return undefined;
-    const value: unknown = JSON.parse(text);
-    if (!isPackedRecord(value))
+    const record: unknown = JSON.parse(text);
+    if (!isPackedRecord(record))
       throw new Error(`${join(this.#folder, 'packed.json')} is not a valid record of a packed archive`);
-    return value;
+    return record;
   }
 
   async remove(): Promise<void> {

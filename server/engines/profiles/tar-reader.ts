@@ -48,7 +48,7 @@ async function* entriesOf(blocks: Blocks): AsyncGenerator<TarEntry, void> {
       const body = blocks.body(size);
       yield { name: pax.get('path') ?? ownName, kind: KINDS[kind] ?? 'other', size, body };
       for await (const _ of body);
-      await blocks.skip(padding(size));
+      await blocks.skip(paddingOf(size));
       pax = new Map();
     }
   }
@@ -96,15 +96,15 @@ class Blocks {
   async readSmall(size: number): Promise<Buffer> {
     if (size > PAX_BYTES_MAX) throw new TarError(`a tar header has ${size} bytes; the limit is ${PAX_BYTES_MAX}`);
     const bytes = await this.#readExactly(size);
-    await this.skip(padding(size));
+    await this.skip(paddingOf(size));
     return bytes;
   }
 
   async *body(size: number): AsyncGenerator<Buffer, void> {
-    for (let remaining = size; remaining > 0; ) {
+    for (let remainingBytes = size; remainingBytes > 0; ) {
       if (this.#bufferedBytes.length === 0 && !(await this.#readMore())) throw new TarTruncatedError();
-      const part = this.#bufferedBytes.read(Math.min(remaining, this.#bufferedBytes.length));
-      remaining -= part.length;
+      const part = this.#bufferedBytes.read(Math.min(remainingBytes, this.#bufferedBytes.length));
+      remainingBytes -= part.length;
       yield part;
     }
   }
@@ -134,16 +134,16 @@ async function* limitBytes(source: AsyncIterable<Buffer>, bytesMax: number): Asy
   }
 }
 
-const padding = (size: number): number => (BLOCK_BYTES - (size % BLOCK_BYTES)) % BLOCK_BYTES;
+const paddingOf = (size: number): number => (BLOCK_BYTES - (size % BLOCK_BYTES)) % BLOCK_BYTES;
 
 function parseHeader(block: Buffer): { name: string; kind: string; size: number } {
   const expectedSum = parseOctal(block.subarray(148, 156));
   const sum = block.reduce((total, byte, at) => total + (at >= 148 && at < 156 ? 0x20 : byte), 0);
   if (expectedSum !== sum) throw new TarError('a tar header has a wrong checksum');
-  const prefix = text(block.subarray(345, 500));
+  const namePrefix = text(block.subarray(345, 500));
   const name = text(block.subarray(0, 100));
   return {
-    name: prefix === '' ? name : `${prefix}/${name}`,
+    name: namePrefix === '' ? name : `${namePrefix}/${name}`,
     kind: String.fromCharCode(block.readUInt8(156)),
     size: parseOctal(block.subarray(124, 136)),
   };

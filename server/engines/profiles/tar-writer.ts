@@ -7,17 +7,17 @@ const OCTAL_MAX = 8 ** 11;
 /** Returns the header of a file. The content of the file must follow, and then `tarPadding`. */
 export function tarHeader(name: string, size: number): Buffer {
   const hasShortHeader = Buffer.byteLength(name) <= NAME_BYTES && size < OCTAL_MAX;
-  if (hasShortHeader) return header(name, size, '0');
-  const pax = Buffer.from(`${record('path', name)}${record('size', String(size))}`);
-  const fileHeader = header('long', Math.min(size, OCTAL_MAX - 1), '0');
-  return Buffer.concat([header('pax', pax.length, 'x'), pax, tarPadding(pax.length), fileHeader]);
+  if (hasShortHeader) return headerBlock(name, size, '0');
+  const pax = Buffer.from(`${paxRecord('path', name)}${paxRecord('size', String(size))}`);
+  const fileHeader = headerBlock('long', Math.min(size, OCTAL_MAX - 1), '0');
+  return Buffer.concat([headerBlock('pax', pax.length, 'x'), pax, tarPadding(pax.length), fileHeader]);
 }
 
 export const tarPadding = (size: number): Buffer => Buffer.alloc((BLOCK_BYTES - (size % BLOCK_BYTES)) % BLOCK_BYTES);
 
 export const TAR_END = Buffer.alloc(2 * BLOCK_BYTES);
 
-function header(name: string, size: number, kind: string): Buffer {
+function headerBlock(name: string, size: number, kind: string): Buffer {
   const block = Buffer.alloc(BLOCK_BYTES);
   block.write(name, 0, NAME_BYTES);
   block.write('0000600\0', 100);
@@ -35,10 +35,10 @@ function header(name: string, size: number, kind: string): Buffer {
 }
 
 /** Returns a record of the form "LENGTH KEY=VALUE\n". The length includes its own digits. */
-function record(key: string, value: string): string {
+function paxRecord(key: string, value: string): string {
   const suffix = ` ${key}=${value}\n`;
-  const bytes = Buffer.byteLength(suffix);
-  let length = bytes + String(bytes).length;
-  if (bytes + String(length).length !== length) length = bytes + String(length).length;
+  const suffixBytes = Buffer.byteLength(suffix);
+  let length = suffixBytes + String(suffixBytes).length;
+  if (suffixBytes + String(length).length !== length) length = suffixBytes + String(length).length;
   return `${length}${suffix}`;
 }

@@ -15,12 +15,12 @@ export interface BlackoutOutput {
 /**
  * Masking a picture of 3840x2160 pixels takes less than a second on a slow machine. Only a hostile JPEG takes longer.
  */
-const LIMIT_MS = 10_000;
+const BLACKOUT_TIMEOUT_MS = 10_000;
 
 export const BLACKOUT: Job<BlackoutInput, BlackoutOutput> = {
   name: 'mask a picture',
   module: import.meta.url,
-  limitMs: LIMIT_MS,
+  limitMs: BLACKOUT_TIMEOUT_MS,
 };
 
 export function work({ jpeg, rects }: BlackoutInput): BlackoutOutput {

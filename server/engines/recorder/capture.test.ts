@@ -59,15 +59,15 @@ class Tab implements TargetChannel {
   }
 }
 
-const START = 'Page.startScreencast';
-const STOP = 'Page.stopScreencast';
-const ACKNOWLEDGE = 'Page.screencastFrameAck';
+const START_METHOD = 'Page.startScreencast';
+const STOP_METHOD = 'Page.stopScreencast';
+const ACKNOWLEDGE_METHOD = 'Page.screencastFrameAck';
 /** Longer than any frame period. */
 const LONG_WAIT_MS = 1_000;
 /** The time of the browser's monotonic clock when the server's monotonic clock is at zero. */
 const BROWSER_CLOCK_MS = 5_000;
 /** Time between two painted changes. */
-const PAINT_MS = 17;
+const PAINT_INTERVAL_MS = 17;
 
 interface CaptureConditions {
   isWatched: boolean;
@@ -117,13 +117,13 @@ test('retries a failed start of the screencast until a start succeeds or the cap
   await advanceTime(1_000);
   await advanceTime(1_000);
   await advanceTime(1_000);
-  assert.deepEqual(tab.sentMethods, [START, START, START]);
+  assert.deepEqual(tab.sentMethods, [START_METHOD, START_METHOD, START_METHOD]);
   capture.close();
   const otherTab = new Tab(9);
   const { capture: closedCapture, advanceTime: advanceOther } = startCapture(otherTab);
   closedCapture.close();
   await advanceOther(1_000);
-  assert.deepEqual(otherTab.sentMethods, [START, STOP]);
+  assert.deepEqual(otherTab.sentMethods, [START_METHOD, STOP_METHOD]);
 });
 
 const startUnpaintedCapture = (conditions?: CaptureConditions) => {
@@ -140,9 +140,9 @@ test('waits 750 milliseconds before it captures a page that has not painted yet'
   await advanceTime(749);
   assert.deepEqual(tab.sentMethods, ENABLE_METHODS);
   await advanceTime(1);
-  assert.deepEqual(tab.sentMethods, [...ENABLE_METHODS, START]);
+  assert.deepEqual(tab.sentMethods, [...ENABLE_METHODS, START_METHOD]);
   await tab.emit('Page.lifecycleEvent', { name: 'firstPaint' });
-  assert.deepEqual(tab.sentMethods, [...ENABLE_METHODS, START]);
+  assert.deepEqual(tab.sentMethods, [...ENABLE_METHODS, START_METHOD]);
   capture.close();
   const { tab: otherTab, capture: closedCapture, advanceTime: advanceOther } = startUnpaintedCapture();
   closedCapture.close();
@@ -163,9 +163,9 @@ test('captures a page immediately on its first paint, for a viewer, or when a fr
   for (const cause of causes) {
     const page = startUnpaintedCapture(conditions);
     await cause(page);
-    assert.deepEqual(page.tab.sentMethods, [...ENABLE_METHODS, START]);
+    assert.deepEqual(page.tab.sentMethods, [...ENABLE_METHODS, START_METHOD]);
     await page.advanceTime(LONG_WAIT_MS);
-    assert.deepEqual(page.tab.sentMethods, [...ENABLE_METHODS, START]);
+    assert.deepEqual(page.tab.sentMethods, [...ENABLE_METHODS, START_METHOD]);
     page.capture.close();
   }
 });
@@ -176,13 +176,13 @@ test('restarts the screencast for a loaded page only if the page has not sent a 
   await tab.emit('Page.frameNavigated', { frame: { id: 'main' } });
   await tab.emit('Page.loadEventFired');
   await advanceTime(1_000);
-  assert.deepEqual(tab.sentMethods, [START, STOP, START]);
+  assert.deepEqual(tab.sentMethods, [START_METHOD, STOP_METHOD, START_METHOD]);
   await tab.emit('Page.frameNavigated', { frame: { id: 'main' } });
   await tab.emit('Page.frameNavigated', { frame: { id: 'inner', parentId: 'main' } });
   await tab.emitFrame('picture');
   const said = tab.sentMethods.length;
   await tab.emit('Page.loadEventFired');
-  assert.deepEqual([frames(), tab.sentMethods.slice(said).filter(method => method === STOP)], [1, []]);
+  assert.deepEqual([frames(), tab.sentMethods.slice(said).filter(method => method === STOP_METHOD)], [1, []]);
   capture.close();
 });
 
@@ -190,14 +190,14 @@ test('allows three frames in flight while there are viewers, keeps their order a
   const tab = new Tab();
   const { capture, advanceTime, seen } = startCapture(tab, { isWatched: true, until: Promise.resolve() });
   for (const image of ['one', 'two', 'three']) {
-    await advanceTime(PAINT_MS);
+    await advanceTime(PAINT_INTERVAL_MS);
     await tab.emitFrame(image);
   }
   assert.deepEqual(seen(), ['one 1', 'two 2', 'three 3']);
-  assert.ok(tab.sentCount(ACKNOWLEDGE) >= 1, 'the first frame is acknowledged immediately');
+  assert.ok(tab.sentCount(ACKNOWLEDGE_METHOD) >= 1, 'the first frame is acknowledged immediately');
   await advanceTime(LONG_WAIT_MS);
   await advanceTime(LONG_WAIT_MS);
-  assert.deepEqual([tab.inFlight, tab.sentCount(ACKNOWLEDGE), tab.sentCount(STOP)], [[3], 3, 0]);
+  assert.deepEqual([tab.inFlight, tab.sentCount(ACKNOWLEDGE_METHOD), tab.sentCount(STOP_METHOD)], [[3], 3, 0]);
   capture.close();
 });
 
@@ -207,11 +207,11 @@ test('restarts the screencast for a change that occurred while three frames were
   const { capture, advanceTime, seen } = startCapture(tab, { isWatched: true, until: free.promise });
   for (const image of ['one', 'two', 'three']) await tab.emitFrame(image);
   await advanceTime(LONG_WAIT_MS);
-  assert.equal(tab.sentCount(ACKNOWLEDGE), 0, 'no frame is acknowledged before it has been handled');
+  assert.equal(tab.sentCount(ACKNOWLEDGE_METHOD), 0, 'no frame is acknowledged before it has been handled');
   free.resolve();
   await advanceTime(LONG_WAIT_MS);
   await advanceTime(LONG_WAIT_MS);
-  assert.deepEqual([tab.sentCount(START), tab.sentCount(STOP)], [2, 1]);
+  assert.deepEqual([tab.sentCount(START_METHOD), tab.sentCount(STOP_METHOD)], [2, 1]);
   await tab.emitFrame('late');
   await tab.emitFrame('four', 2);
   assert.deepEqual(seen().slice(3), ['four 1']);
@@ -226,8 +226,8 @@ test('acknowledges but does not show a frame that arrives after a newer frame', 
     await tab.emitFrame('newer', 1, 10);
     await tab.emitFrame('older', 1, 30);
     await advanceTime(LONG_WAIT_MS);
-    assert.deepEqual([seen(), tab.sentCount(ACKNOWLEDGE)], [['newer 1'], 2]);
-    await tab.emitFrame('newest', 1 + tab.sentCount(STOP));
+    assert.deepEqual([seen(), tab.sentCount(ACKNOWLEDGE_METHOD)], [['newer 1'], 2]);
+    await tab.emitFrame('newest', 1 + tab.sentCount(STOP_METHOD));
     assert.equal(seen().length, 2);
     capture.close();
   }
@@ -239,14 +239,17 @@ test('restarts the screencast for a change that was painted before a late acknow
   const { capture, advanceTime } = startCapture(tab, { isWatched: false, until: free.promise });
   await advanceTime(LONG_WAIT_MS);
   await tab.emitFrame('one', 1, 300);
-  await advanceTime(PAINT_MS);
+  await advanceTime(PAINT_INTERVAL_MS);
   free.resolve();
   await advanceTime(1); // The first frame is acknowledged 200 ms after the second frame was painted.
   await advanceTime(100);
   await tab.emitFrame('two', 1, 300);
   await advanceTime(LONG_WAIT_MS);
   await advanceTime(LONG_WAIT_MS);
-  assert.deepEqual([tab.sentCount(ACKNOWLEDGE), tab.sentCount(START), tab.sentCount(STOP)], [2, 2, 1]);
+  assert.deepEqual(
+    [tab.sentCount(ACKNOWLEDGE_METHOD), tab.sentCount(START_METHOD), tab.sentCount(STOP_METHOD)],
+    [2, 2, 1],
+  );
   capture.close();
 });
 
@@ -265,7 +268,7 @@ test('allows three frames in flight from the first viewer on, and two after the 
   assert.deepEqual(seen(), ['one 1', 'two 1', 'three 1']);
   await advanceTime(LONG_WAIT_MS);
   await advanceTime(LONG_WAIT_MS);
-  assert.equal(tab.sentCount(START), 3, 'no restart is needed if only one frame was in flight');
+  assert.equal(tab.sentCount(START_METHOD), 3, 'no restart is needed if only one frame was in flight');
   capture.close();
 });
 
@@ -275,7 +278,10 @@ test('restarts the screencast after two frames were in flight without viewers', 
   for (const image of ['one', 'two']) await tab.emitFrame(image);
   await advanceTime(LONG_WAIT_MS);
   await advanceTime(LONG_WAIT_MS);
-  assert.deepEqual([tab.sentCount(ACKNOWLEDGE), tab.sentCount(START), tab.sentCount(STOP)], [2, 2, 1]);
+  assert.deepEqual(
+    [tab.sentCount(ACKNOWLEDGE_METHOD), tab.sentCount(START_METHOD), tab.sentCount(STOP_METHOD)],
+    [2, 2, 1],
+  );
   assert.deepEqual(seen(), ['one 1', 'two 2']);
   capture.close();
 });
@@ -314,7 +320,7 @@ test('captures the page again after the frame rate has changed if an earlier fra
   capture.onViewersChanged();
   free.resolve();
   await advanceTime(LONG_WAIT_MS);
-  assert.deepEqual(tab.sentMethods, [START, STOP, START, STOP, START]);
+  assert.deepEqual(tab.sentMethods, [START_METHOD, STOP_METHOD, START_METHOD, STOP_METHOD, START_METHOD]);
   conditions.result = 'kept';
   await tab.emitFrame('one', 3);
   assert.deepEqual(seen(), ['one 1', 'one 2'], 'the run between the two sent no frame');
@@ -335,11 +341,11 @@ test('captures a page once more after a frame in which a larger area than necess
   });
   await tab.emitFrame('one');
   await advanceTime(LONG_WAIT_MS);
-  assert.deepEqual(tab.sentMethods.slice(-2), [STOP, START]);
+  assert.deepEqual(tab.sentMethods.slice(-2), [STOP_METHOD, START_METHOD]);
   conditions.result = 'kept';
   await tab.emitFrame('one', 2);
   await advanceTime(LONG_WAIT_MS);
-  assert.deepEqual([seen(), tab.sentCount(START)], [['one 1', 'one 1'], 2]);
+  assert.deepEqual([seen(), tab.sentCount(START_METHOD)], [['one 1', 'one 1'], 2]);
   capture.close();
 });
 
@@ -364,7 +370,7 @@ test('handles an unchanged frame after a pulse in which a larger area than neces
     await tab.emitFrame(image);
     await advanceTime(500);
   }
-  assert.deepEqual(tab.sentMethods.slice(-2), [STOP, START], 'the page is not captured in pulses');
+  assert.deepEqual(tab.sentMethods.slice(-2), [STOP_METHOD, START_METHOD], 'the page is not captured in pulses');
   conditions.result = 'overmasked';
   await tab.emitFrame('six', 2);
   await advanceTime(500);

@@ -21,22 +21,22 @@ const SCREENCAST_OPTIONS: JsonObject = { format: 'jpeg', quality: 70 };
  * that is painted. With one frame, a change that immediately followed another was lost if the acknowledgement was late.
  * Two frames cost no more (measured).
  */
-const FRAMES_IN_FLIGHT = 2;
+const FRAMES_IN_FLIGHT_MAX = 2;
 /**
  * Number of frames in flight while there are viewers. Quick successive changes are then shown without restarting the
  * screencast. Each restart costs a frame (on a busy machine, a change between two restarts was shown 300 ms late).
  */
-const FRAMES_IN_FLIGHT_WATCHED = 3;
+const FRAMES_IN_FLIGHT_MAX_WATCHED = 3;
 /**
  * A frame that arrives within this time after the acknowledgement of its predecessor counts as motion. The time is long
  * because machines may be loaded. If the page is not in motion after all, the next pulse produces an unchanged frame,
  * and the pulses end.
  */
-const MOTION_MS = 1_000;
+const MOTION_GAP_MAX_MS = 1_000;
 /** If a page changed before the acknowledgement and then stays unchanged, it is captured again after this time. */
-const SETTLE_MS = 150;
-/** Replaces `SETTLE_MS` while there are viewers. */
-const SETTLE_WATCHED_MS = 50;
+const SETTLE_DELAY_MS = 150;
+/** Replaces `SETTLE_DELAY_MS` while there are viewers. */
+const SETTLE_DELAY_WATCHED_MS = 50;
 /** Delay before a failed start is tried again. It is doubled after each attempt. */
 const START_RETRY_MIN_MS = 100;
 const START_RETRY_MAX_MS = 2_000;
@@ -46,13 +46,13 @@ const ACK_TRANSIT_MAX_MS = 20;
  * A page that has painted nothing is captured after this time at the latest. The time is shorter than 1 s, after which
  * the recording would report a gap.
  */
-const UNPAINTED_MAX_MS = 750;
+const FIRST_PAINT_TIMEOUT_MS = 750;
 /** Pulses begin after this many frames in a row that count as motion. If pulses end early, the number is doubled. */
-const STREAK_MIN = 4;
-const STREAK_MAX = 256;
+const MOTION_STREAK_MIN = 4;
+const MOTION_STREAK_MAX = 256;
 /**
  * After this many pulses with a changed picture, the number of frames that must count as motion is set back to
- * STREAK_MIN.
+ * MOTION_STREAK_MIN.
  */
 const CHANGED_PULSES_MIN = 5;
 
@@ -97,11 +97,11 @@ export class Capture implements Closeable {
   #isPulsing = false;
   #isRunning = false;
   #streak = 0;
-  #streakNeeded = STREAK_MIN;
+  #streakNeeded = MOTION_STREAK_MIN;
   #pulseCount = 0;
   #lastJpeg: Buffer | undefined;
   #frameCount = 0;
-  #inFlightMax = FRAMES_IN_FLIGHT;
+  #inFlightMax = FRAMES_IN_FLIGHT_MAX;
   /** Resolves when the last frame has been handled. Frames are handled in order. */
   #handling: Promise<unknown> = Promise.resolve();
   #framesBegun = 0;
@@ -180,12 +180,12 @@ export class Capture implements Closeable {
   }
 
   /**
-   * Starts the screencast at the first paint, which Chromium reports once for each document, or after UNPAINTED_MAX_MS.
+   * Starts the screencast at the first paint, which Chromium reports once for each document, or after FIRST_PAINT_TIMEOUT_MS.
    */
   async #beginAtFirstPaint(): Promise<void> {
     this.#options.channel.post('Page.enable');
     this.#options.channel.post('Page.setLifecycleEventsEnabled', { enabled: true });
-    await this.#sleep(UNPAINTED_MAX_MS);
+    await this.#sleep(FIRST_PAINT_TIMEOUT_MS);
     if (!this.#closeController.signal.aborted && !this.#options.channel.isGone) this.#begin();
   }
 
@@ -240,17 +240,17 @@ export class Capture implements Closeable {
     const paintedMs = this.#recordArrival(frame);
     if (!isOutdated) this.#advance(frame, isNew);
     const dueMs = this.#dueMs;
-    const result = isNew ? await this.#handleFrame(frame) : 'kept';
-    if (result === 'rejected') this.#discard();
+    const frameResult = isNew ? await this.#handleFrame(frame) : 'kept';
+    if (frameResult === 'rejected') this.#discard();
     // Whichever frame comes next is handled even if the page has not changed.
-    if (result === 'overmasked' && this.#lastJpeg?.equals(frame.jpeg)) this.#lastJpeg = undefined;
+    if (frameResult === 'overmasked' && this.#lastJpeg?.equals(frame.jpeg)) this.#lastJpeg = undefined;
     await this.#sleep((this.#isRunning ? dueMs : this.#arrivedMs + this.#periodMs) - this.#options.clock.monotonicMs());
     if (this.#closeController.signal.aborted) return;
     if (!this.#isRunning) return this.#start();
     if (startNumber !== this.#startCount) return;
     const gapMs = this.#acknowledge(runNumber) - paintedMs;
-    if (result === 'overmasked' || gapMs > -ACK_TRANSIT_MAX_MS)
-      await this.#settle(isNew && this.#isWatched ? SETTLE_WATCHED_MS : SETTLE_MS);
+    if (frameResult === 'overmasked' || gapMs > -ACK_TRANSIT_MAX_MS)
+      await this.#settle(isNew && this.#isWatched ? SETTLE_DELAY_WATCHED_MS : SETTLE_DELAY_MS);
   }
 
   /** Makes this the newest frame. */
@@ -266,15 +266,15 @@ export class Capture implements Closeable {
     // If `onFrame` rejects, the frame counts as kept, so that the capture continues.
     const handlingResult = this.#handling.then(() => this.#options.onFrame(frame)).catch((): FrameResult => 'kept');
     this.#handling = handlingResult;
-    const result = await handlingResult;
+    const frameResult = await handlingResult;
     this.#framesDone++;
-    return result;
+    return frameResult;
   }
 
   /** The value of `framesAhead` for a frame that arrives now. */
   get #framesAhead(): number {
-    const handledBefore = this.#ackHistory.at(-this.#inFlightMax)?.done ?? this.#framesDoneAtStart;
-    return this.#framesBegun - handledBefore + 1;
+    const handledCount = this.#ackHistory.at(-this.#inFlightMax)?.done ?? this.#framesDoneAtStart;
+    return this.#framesBegun - handledCount + 1;
   }
 
   /** Returns when the frame was painted, by the server's monotonic clock. Also sets when the next frame is due. */
@@ -290,10 +290,10 @@ export class Capture implements Closeable {
    * Restarts the screencast if no new frame arrives within `afterMs`. Chromium sends a change that was painted before
    * the acknowledgement only together with the next change. After a restart, it sends the change at once.
    */
-  async #settle(afterMs = SETTLE_MS): Promise<void> {
-    const framesBefore = this.#frameCount;
+  async #settle(afterMs = SETTLE_DELAY_MS): Promise<void> {
+    const frameCountBefore = this.#frameCount;
     await this.#sleep(afterMs);
-    if (this.#closeController.signal.aborted || framesBefore !== this.#frameCount || !this.#isRunning) return;
+    if (this.#closeController.signal.aborted || frameCountBefore !== this.#frameCount || !this.#isRunning) return;
     this.#stop();
     this.#start();
   }
@@ -329,9 +329,9 @@ export class Capture implements Closeable {
     if (this.#isWatched) this.#resetPace();
     else if (this.#isPulsing) {
       if (!isNew) this.#endPulses();
-      else if (++this.#pulseCount === CHANGED_PULSES_MIN) this.#streakNeeded = STREAK_MIN;
+      else if (++this.#pulseCount === CHANGED_PULSES_MIN) this.#streakNeeded = MOTION_STREAK_MIN;
     } else {
-      this.#streak = this.#arrivedMs - this.#lastAcknowledgedMs < MOTION_MS ? this.#streak + 1 : 0;
+      this.#streak = this.#arrivedMs - this.#lastAcknowledgedMs < MOTION_GAP_MAX_MS ? this.#streak + 1 : 0;
       if (this.#streak < this.#streakNeeded) return;
       this.#isPulsing = true;
       this.#pulseCount = 0;
@@ -339,7 +339,7 @@ export class Capture implements Closeable {
   }
 
   #endPulses(): void {
-    if (this.#pulseCount < CHANGED_PULSES_MIN) this.#streakNeeded = Math.min(this.#streakNeeded * 2, STREAK_MAX);
+    if (this.#pulseCount < CHANGED_PULSES_MIN) this.#streakNeeded = Math.min(this.#streakNeeded * 2, MOTION_STREAK_MAX);
     this.#resetPace();
   }
 
@@ -353,7 +353,7 @@ export class Capture implements Closeable {
   }
 
   get #inFlightTarget(): number {
-    return this.#isWatched ? FRAMES_IN_FLIGHT_WATCHED : FRAMES_IN_FLIGHT;
+    return this.#isWatched ? FRAMES_IN_FLIGHT_MAX_WATCHED : FRAMES_IN_FLIGHT_MAX;
   }
 
   get #periodMs(): number {

@@ -10,7 +10,7 @@ import type { Fragment } from './fmp4.ts';
 /**
  * How long segments are gathered for one process. Segments that are released together arrive shortly after one another.
  */
-const GATHER_MS = 50;
+const GATHER_DELAY_MS = 50;
 /** Maximum number of segments in one process. It bounds how long the next segment waits. */
 const SEGMENTS_PER_PROCESS_MAX = 8;
 
@@ -51,7 +51,7 @@ export class EncodeQueue {
   }
 
   async #runTurn(): Promise<void> {
-    await this.#clock.sleep(GATHER_MS);
+    await this.#clock.sleep(GATHER_DELAY_MS);
     await this.#ffmpeg.inTurn(() => this.#encodeNextBatch());
   }
 
@@ -69,10 +69,10 @@ export class EncodeQueue {
   #takeBatch(): readonly QueuedSegment[] {
     for (const { signal, reject } of this.#queue) if (signal.aborted) reject(signal.reason);
     this.#queue = this.#queue.filter(({ signal }) => !signal.aborted);
-    const first = this.#queue.find(({ isUrgent }) => isUrgent) ?? this.#queue[0];
-    if (!first) return [];
-    const others = this.#queue.filter(one => one !== first && isSimilar(one, first));
-    const batchSegments = [first, ...others.slice(0, SEGMENTS_PER_PROCESS_MAX - 1)];
+    const firstSegment = this.#queue.find(({ isUrgent }) => isUrgent) ?? this.#queue[0];
+    if (!firstSegment) return [];
+    const similarSegments = this.#queue.filter(one => one !== firstSegment && isSimilar(one, firstSegment));
+    const batchSegments = [firstSegment, ...similarSegments.slice(0, SEGMENTS_PER_PROCESS_MAX - 1)];
     this.#queue = this.#queue.filter(one => !batchSegments.includes(one));
     return batchSegments;
   }

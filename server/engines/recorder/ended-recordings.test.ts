@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { TestClock } from '../../../tests/harness/test-clock.ts';
-import { ENDED_WAIT_MS, EndedRecordings } from './ended-recordings.ts';
+import { ENDED_WAIT_MAX_MS, EndedRecordings } from './ended-recordings.ts';
 
 class Host {
   readonly clock = new TestClock();
@@ -62,7 +62,7 @@ test('a requested recording is due for encoding even if no processor is free, bu
 test('a recording is due for encoding after the maximum waiting time, or if it is the oldest of more than 500', async () => {
   const host = new Host();
   host.end('a');
-  assert.deepEqual(await host.pass(ENDED_WAIT_MS), ['a']);
+  assert.deepEqual(await host.pass(ENDED_WAIT_MAX_MS), ['a']);
   host.end(...Array.from({ length: 501 }, (_, index) => `s${index}`));
   assert.deepEqual(await host.pass(0), ['a', 's0']);
   assert.equal(host.endedRecordings.size, 500);

@@ -4,11 +4,11 @@
 import type { Clock } from '../../kit/clock.ts';
 import type { Closeable } from '../../kit/scope.ts';
 
-const TICK_MS = 500;
+const TICK_INTERVAL_MS = 500;
 /** A recording waits at most this long for a free processor. */
-export const ENDED_WAIT_MS = 300_000;
+export const ENDED_WAIT_MAX_MS = 300_000;
 /** Maximum number of waiting pages. Each takes a few kilobytes of memory. */
-const WAITING_MAX = 500;
+const WAITING_PAGES_MAX = 500;
 
 export interface EndedRecordingsOptions {
   readonly clock: Clock;
@@ -45,8 +45,8 @@ export class EndedRecordings implements Closeable {
     if (this.#closeController.signal.aborted || !mayWait(session) || isQuiet()) return Promise.resolve();
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#waitingPages.push({ session, sinceMs: clock.monotonicMs(), resolve });
-    if (this.#waitingPages.length > WAITING_MAX) this.#release(this.#waitingPages.slice(0, 1));
-    this.#tickLoop ??= this.#tick();
+    if (this.#waitingPages.length > WAITING_PAGES_MAX) this.#release(this.#waitingPages.slice(0, 1));
+    this.#tickLoop ??= this.#runTicks();
     return promise;
   }
 
@@ -65,11 +65,11 @@ export class EndedRecordings implements Closeable {
     await this.#tickLoop;
   }
 
-  async #tick(): Promise<void> {
+  async #runTicks(): Promise<void> {
     const { clock, isQuiet, mayWait } = this.#options;
     const { signal } = this.#closeController;
     while (!signal.aborted && this.#waitingPages.length > 0) {
-      await clock.sleep(TICK_MS, signal).catch(() => {});
+      await clock.sleep(TICK_INTERVAL_MS, signal).catch(() => {});
       const nowMs = clock.monotonicMs();
       // While a processor is free, only one session is released at a time, so that the next check takes the load of
       // encoding its recording into account.
@@ -77,7 +77,7 @@ export class EndedRecordings implements Closeable {
       this.#release(
         this.#waitingPages.filter(
           ({ session, sinceMs }) =>
-            session === sessionToRelease || nowMs - sinceMs >= ENDED_WAIT_MS || !mayWait(session),
+            session === sessionToRelease || nowMs - sinceMs >= ENDED_WAIT_MAX_MS || !mayWait(session),
         ),
       );
     }

@@ -16,9 +16,9 @@ export const ENCODER_BOUNDS = { memoryBytes: 1024 ** 3, cpuSeconds: 180 } as con
 /** Maximum output of a process. Eight segments with the largest picture are smaller. */
 const OUTPUT_BYTES_MAX = 128 * 1024 ** 2;
 const STDERR_BYTES_MAX = 1024 ** 2;
-const ENCODE_MS = 60_000;
-/** Added to ENCODE_MS for each further segment in the process. */
-const ENCODE_EXTRA_SEGMENT_MS = 10_000;
+const ENCODE_TIMEOUT_MS = 60_000;
+/** Added to ENCODE_TIMEOUT_MS for each further segment in the process. */
+const EXTRA_SEGMENT_TIMEOUT_MS = 10_000;
 /**
  * Time between two segments that are encoded in one process. The rate control buffer refills completely during this
  * time.
@@ -28,20 +28,20 @@ const SEGMENT_SPACING_MS = 2_500;
  * Minimum length of a segment that shares a process with others, so that the rate control buffer refills. It applies
  * even if full segments are shorter.
  */
-const SEGMENT_MIN_MS = Math.max(6_000, SEGMENT_MS);
-const STDERR_CHARACTERS_SHOWN = 500;
+const SHARED_SEGMENT_MIN_MS = Math.max(6_000, SEGMENT_MS);
+const STDERR_CHARACTERS_MAX = 500;
 
 /** Converts JPEG's full-range BT.601 to the BT.709 that players expect for HD. Odd sizes are padded by one line. */
 const COLOUR_FILTERS =
   'scale=in_range=full:in_color_matrix=bt601:out_range=tv:out_color_matrix=bt709:flags=fast_bilinear,pad=ceil(iw/2)*2:ceil(ih/2)*2,format=yuv420p';
 /**
- * The picture size for which RATE_KBIT applies. That rate limits a minute of motion to 2 MB. Larger pictures get a
+ * The picture size for which BASE_RATE_KBIT applies. That rate limits a minute of motion to 2 MB. Larger pictures get a
  * higher rate.
  */
-const RATE_PIXELS = 1280 * 720;
-const RATE_KBIT = 150;
+const BASE_RATE_PIXELS = 1280 * 720;
+const BASE_RATE_KBIT = 150;
 /** Rate control buffer, which is the budget for the first picture of a segment. It keeps text of 12 px readable. */
-const BUFFER_KBIT = 1_100;
+const RATE_BUFFER_KBIT = 1_100;
 
 const ENCODE_OPTIONS = [
   ...['-c:v', 'libx264', '-preset', 'veryfast', '-tune', 'stillimage', '-crf', '27', '-bf', '0'],
@@ -62,9 +62,9 @@ const ENCODE_OPTIONS = [
 const TIME_OPTIONS = ['-fps_mode', 'passthrough', '-enc_time_base', '1:1000'];
 
 function rateLimits({ width, height }: Size): readonly string[] {
-  const rateFactor = Math.max(1, (width * height) / RATE_PIXELS);
+  const rateFactor = Math.max(1, (width * height) / BASE_RATE_PIXELS);
   const kbit = (rate: number): string => `${Math.round(rate * rateFactor)}k`;
-  return ['-maxrate', kbit(RATE_KBIT), '-bufsize', kbit(BUFFER_KBIT)];
+  return ['-maxrate', kbit(BASE_RATE_KBIT), '-bufsize', kbit(RATE_BUFFER_KBIT)];
 }
 
 /**
@@ -89,11 +89,11 @@ const SINGLE_FILE_INPUT_OPTIONS = [...FRAME_INPUT_OPTIONS, '-f', 'matroska', '-i
 const LIST_INPUT_OPTIONS = [...FRAME_INPUT_OPTIONS, '-f', 'concat', '-safe', '0', '-i', 'pipe:0'];
 const SEGMENT_INPUT_OPTIONS = ['-threads', '1', '-protocol_whitelist', 'pipe', '-f', 'mp4', '-i', 'pipe:0'];
 /** The descriptor of the first journal. Lower descriptors are the standard streams and the one that the jail uses. */
-const FOOTAGE_DESCRIPTOR = 4;
+const FIRST_FOOTAGE_DESCRIPTOR = 4;
 
 /** Time from the first frame of a segment to the first frame of the next segment, in milliseconds. */
 const spanOf = ({ times }: Footage): number =>
-  Math.max(SEGMENT_MIN_MS, (times.at(-1) ?? 0) - (times[0] ?? 0)) + SEGMENT_SPACING_MS;
+  Math.max(SHARED_SEGMENT_MIN_MS, (times.at(-1) ?? 0) - (times[0] ?? 0)) + SEGMENT_SPACING_MS;
 
 /**
  * Returns the list of journals for ffmpeg's concat demuxer. ffmpeg gets the journals as open descriptors, because it
@@ -101,13 +101,13 @@ const spanOf = ({ times }: Footage): number =>
  */
 function concatListOf(footages: readonly Footage[]): string {
   const entries = footages.map(
-    (one, index) => `file 'pipe:${FOOTAGE_DESCRIPTOR + index}'\nduration ${spanOf(one)}ms\n`,
+    (one, index) => `file 'pipe:${FIRST_FOOTAGE_DESCRIPTOR + index}'\nduration ${spanOf(one)}ms\n`,
   );
   return `ffconcat version 1.0\n${entries.join('')}`;
 }
 
 /** Returns the start of each segment in the concatenated input, in seconds, separated by commas. */
-function keyTimes(footages: readonly Footage[]): string {
+function keyTimesOf(footages: readonly Footage[]): string {
   let atMs = 0;
   const starts = footages.map(one => {
     atMs += spanOf(one);
@@ -121,7 +121,7 @@ export class EncoderMissing extends Error {
 }
 
 /** The input of a process: standard input (a file or bytes), and further files that are passed as descriptors. */
-interface Input {
+interface EncoderInput {
   readonly stdin: FileHandle | readonly Buffer[];
   readonly files: readonly FileHandle[];
 }
@@ -153,13 +153,13 @@ export class Ffmpeg {
     try {
       for (const { path } of footages) openFiles.push(await open(path, 'r'));
       const [firstFile] = openFiles;
-      const isAlone = firstFile !== undefined && footages.length === 1;
-      const input = isAlone
+      const isSingleSegment = firstFile !== undefined && footages.length === 1;
+      const input = isSingleSegment
         ? { stdin: firstFile, files: [] }
         : { stdin: [Buffer.from(concatListOf(footages))], files: openFiles };
-      const [inputOptions, keyFrameOptions] = isAlone
+      const [inputOptions, keyFrameOptions] = isSingleSegment
         ? [SINGLE_FILE_INPUT_OPTIONS, []]
-        : [LIST_INPUT_OPTIONS, ['-force_key_frames', keyTimes(footages)]];
+        : [LIST_INPUT_OPTIONS, ['-force_key_frames', keyTimesOf(footages)]];
       const args = [
         ...inputOptions,
         ...TIME_OPTIONS,
@@ -171,9 +171,9 @@ export class Ffmpeg {
       ];
       const frameCounts = footages.map(({ times }) => times.length);
       const sampleCount = frameCounts.reduce((sum, count) => sum + count, 0);
-      const deadlineMs = ENCODE_MS + ENCODE_EXTRA_SEGMENT_MS * (footages.length - 1);
-      const fragment = await this.#fragment(args, input, sampleCount, deadlineMs, signal);
-      return isAlone ? [fragment] : splitAtKeyFrames(fragment, frameCounts);
+      const deadlineMs = ENCODE_TIMEOUT_MS + EXTRA_SEGMENT_TIMEOUT_MS * (footages.length - 1);
+      const fragment = await this.#encodeFragment(args, input, sampleCount, deadlineMs, signal);
+      return isSingleSegment ? [fragment] : splitAtKeyFrames(fragment, frameCounts);
     } finally {
       await Promise.all(openFiles.map(file => file.close()));
     }
@@ -184,7 +184,7 @@ export class Ffmpeg {
     const pad = `pad=${canvas.width}:${canvas.height}:0:0,format=yuv420p`;
     const args = [...SEGMENT_INPUT_OPTIONS, ...TIME_OPTIONS, '-vf', pad, ...rateLimits(canvas), ...ENCODE_OPTIONS];
     const input = { stdin: segment, files: [] };
-    return this.inTurn(() => this.#fragment(args, input, sampleCount, ENCODE_MS, signal));
+    return this.inTurn(() => this.#encodeFragment(args, input, sampleCount, ENCODE_TIMEOUT_MS, signal));
   }
 
   /** Runs a step when fewer than the maximum number of steps are running. Steps wait in order. */
@@ -199,9 +199,9 @@ export class Ffmpeg {
     }
   }
 
-  async #fragment(
+  async #encodeFragment(
     args: readonly string[],
-    input: Input,
+    input: EncoderInput,
     samples: number,
     deadlineMs: number,
     signal?: AbortSignal,
@@ -210,7 +210,7 @@ export class Ffmpeg {
     return parseFragment(await withDeadline(deadlineMs, 'ffmpeg to encode a segment', run, signal), samples);
   }
 
-  async #run(args: readonly string[], { stdin, files }: Input, signal: AbortSignal): Promise<Buffer> {
+  async #run(args: readonly string[], { stdin, files }: EncoderInput, signal: AbortSignal): Promise<Buffer> {
     signal.throwIfAborted();
     const command = this.#confine(this.#path, ['-v', 'error', '-nostdin', '-filter_threads', '1', ...args]);
     if (!command) throw new EncoderMissing(`${this.#path} was not found; install ffmpeg`);
@@ -240,7 +240,7 @@ export class Ffmpeg {
       ]);
       signal.throwIfAborted();
       if (code === 0) return output;
-      const message = stderrBytes.toString('utf8').slice(-STDERR_CHARACTERS_SHOWN).trim();
+      const message = stderrBytes.toString('utf8').slice(-STDERR_CHARACTERS_MAX).trim();
       if (code === 127) throw new EncoderMissing(`${this.#path} cannot be run: ${message}`);
       throw new Error(`ffmpeg ${code === null ? 'was killed' : `exited with code ${code}`}: ${message}`);
     } finally {
@@ -252,10 +252,10 @@ export class Ffmpeg {
 /** Reads the whole stream. Calls `stop` if it is longer than `bytesMax`. */
 async function readAll(stream: Readable, bytesMax: number, stop: () => void): Promise<Buffer> {
   const parts: Buffer[] = [];
-  let bytes = 0;
+  let readBytes = 0;
   for await (const part of stream) {
-    bytes += part.length;
-    if (bytes <= bytesMax) parts.push(part);
+    readBytes += part.length;
+    if (readBytes <= bytesMax) parts.push(part);
     else stop();
   }
   return Buffer.concat(parts);

@@ -39,14 +39,14 @@ export function* boxesIn(bytes: Buffer, from = 0, to = bytes.length): Generator<
 /** Finds a box by the types of its parents and its own type. */
 export function boxAt(bytes: Buffer, path: readonly string[]): Box {
   let [from, to] = [0, bytes.length];
-  let found: Box | undefined;
+  let foundBox: Box | undefined;
   for (const type of path) {
-    found = [...boxesIn(bytes, from, to)].find(box => box.type === type);
-    if (!found) throw new BadMedia(`the box ${path.join('/')} is missing`);
-    [from, to] = [found.start, found.end];
+    foundBox = [...boxesIn(bytes, from, to)].find(box => box.type === type);
+    if (!foundBox) throw new BadMedia(`the box ${path.join('/')} is missing`);
+    [from, to] = [foundBox.start, foundBox.end];
   }
-  if (!found) throw new BadMedia('the path of a box is empty');
-  return found;
+  if (!foundBox) throw new BadMedia('the path of a box is empty');
+  return foundBox;
 }
 
 /**
@@ -65,7 +65,7 @@ export function parseFragment(bytes: Buffer, frames: number): Fragment {
   const payload = bytes.subarray(mdat.start, mdat.end);
   if (sizes.reduce((sum, size) => sum + size, 0) !== payload.length)
     throw new BadMedia('the sum of the frame sizes differs from the size of the payload');
-  return { init, sizes, keys: samples.map(({ flags }) => !(flags & NOT_A_KEY_FRAME)), payload };
+  return { init, sizes, keys: samples.map(({ flags }) => !(flags & NON_KEY_FRAME_FLAG)), payload };
 }
 
 /**
@@ -95,7 +95,7 @@ const FLAGS = 0x400;
 const COMPOSITION = 0x800;
 
 /** Sample flag: the sample depends on other samples (sample_is_non_sync_sample). */
-const NOT_A_KEY_FRAME = 0x10000;
+const NON_KEY_FRAME_FLAG = 0x10000;
 
 interface Sample {
   readonly size: number;
@@ -112,11 +112,11 @@ function samplesIn(moof: Buffer, frames: number): Sample[] {
   const sampleBytes = [DURATION, SIZE, FLAGS, COMPOSITION].filter(flag => presentFlags & flag).length * 4;
   const sizeAt = presentFlags & DURATION ? 4 : 0;
   const flagsAt = sizeAt + (presentFlags & SIZE ? 4 : 0);
-  const defaults = defaultSample(moof);
+  const sampleDefaults = defaultSample(moof);
   return Array.from({ length: count }, (_, index) => {
     const at = samplesAt + index * sampleBytes;
-    const flags = presentFlags & FLAGS ? moof.readUInt32BE(at + flagsAt) : defaults.flags;
-    const size = presentFlags & SIZE ? moof.readUInt32BE(at + sizeAt) : defaults.size;
+    const flags = presentFlags & FLAGS ? moof.readUInt32BE(at + flagsAt) : sampleDefaults.flags;
+    const size = presentFlags & SIZE ? moof.readUInt32BE(at + sizeAt) : sampleDefaults.size;
     if (size === undefined) throw new BadMedia('the fragment does not contain the sizes of its frames');
     return { size, flags: index === 0 && presentFlags & FIRST_FLAGS ? moof.readUInt32BE(firstFlagsAt) : (flags ?? 0) };
   });
@@ -130,16 +130,16 @@ function defaultSample(moof: Buffer): Partial<Sample> {
   const tfhd = boxAt(moof, ['moof', 'traf', 'tfhd']);
   const presentFlags = moof.readUInt32BE(tfhd.start) & 0xffffff;
   let at = tfhd.start + 8;
-  const field = (flag: number, bytes: number): number | undefined => {
+  const readField = (flag: number, bytes: number): number | undefined => {
     if (!(presentFlags & flag)) return undefined;
     at += bytes;
     return moof.readUInt32BE(at - 4);
   };
-  field(0x1, 8);
-  field(0x2, 4);
-  field(0x8, 4);
-  const size = field(0x10, 4);
-  const flags = field(0x20, 4);
+  readField(0x1, 8);
+  readField(0x2, 4);
+  readField(0x8, 4);
+  const size = readField(0x10, 4);
+  const flags = readField(0x20, 4);
   return { ...(size === undefined ? {} : { size }), ...(flags === undefined ? {} : { flags }) };
 }
 
@@ -152,8 +152,8 @@ export interface SegmentParams {
   readonly payload: Buffer;
 }
 
-const KEY_FRAME = 0x02000000;
-const DEPENDENT = 0x01010000;
+const KEY_FRAME_FLAGS = 0x02000000;
+const DEPENDENT_FRAME_FLAGS = 0x01010000;
 
 /** A media segment that begins at `startMs` and lasts for the sum of its durations. */
 export function segmentBytes({ sequence, startMs, durationsMs, sizes, payload }: SegmentParams): {
@@ -165,12 +165,12 @@ export function segmentBytes({ sequence, startMs, durationsMs, sizes, payload }:
     box('moof', [
       fullBox('mfhd', 0, 0, [u32(sequence)]),
       box('traf', [
-        fullBox('tfhd', 0, 0x020020, [u32(1), u32(DEPENDENT)]), // default-base-is-moof, flags of all samples but the first
+        fullBox('tfhd', 0, 0x020020, [u32(1), u32(DEPENDENT_FRAME_FLAGS)]), // default-base-is-moof, flags of all samples but the first
         fullBox('tfdt', 1, 0, [u64(startMs * TICKS_PER_MS)]),
         fullBox('trun', 0, DATA_OFFSET | FIRST_FLAGS | DURATION | SIZE, [
           u32(sizes.length),
           u32(offset),
-          u32(KEY_FRAME),
+          u32(KEY_FRAME_FLAGS),
           ...samples.map(u32),
         ]),
       ]),

@@ -25,11 +25,11 @@ export interface FrameMetadata {
 
 export class Hub {
   readonly #viewers = new Set<(frame: Frame) => void>();
-  readonly #onChanged: () => void;
+  readonly #onViewersChanged: () => void;
   #newestFrame: Frame | undefined;
 
   constructor(onChanged: () => void = () => {}) {
-    this.#onChanged = onChanged;
+    this.#onViewersChanged = onChanged;
   }
 
   get newestFrame(): Frame | undefined {
@@ -46,12 +46,12 @@ export class Hub {
    */
   watch(listener: (frame: Frame) => void): Closeable {
     this.#viewers.add(listener);
-    this.#onChanged();
+    this.#onViewersChanged();
     if (this.#newestFrame) listener(this.#newestFrame);
     return {
       close: () => {
         this.#viewers.delete(listener);
-        this.#onChanged();
+        this.#onViewersChanged();
       },
     };
   }

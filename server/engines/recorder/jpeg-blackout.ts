@@ -1,7 +1,7 @@
 // Paints rectangles of a JPEG black without decoding the JPEG to pixels. The coefficients are read and written again,
 // and the coefficients of covered blocks are written as black. Only a baseline JPEG is accepted, so that no picture
 // passes unmasked.
-import { BitReader, BitWriter, type HuffmanCode, standardCodes, tableOf } from './jpeg-huffman.ts';
+import { BitReader, BitWriter, decodeTableOf, type HuffmanCode, standardCodes } from './jpeg-huffman.ts';
 
 export interface Rect {
   readonly x: number;
@@ -15,10 +15,10 @@ const DHT = 0xc4;
 const SOS = 0xda;
 const DQT = 0xdb;
 const DRI = 0xdd;
-const BLOCK = 8;
+const BLOCK_PIXELS = 8;
 const COEFFICIENTS_PER_BLOCK = 64;
 /** The DC value of a black block: 8 times the difference between black and medium gray. */
-const BLACK = -1024;
+const BLACK_DC = -1024;
 
 interface Component {
   readonly id: number;
@@ -50,7 +50,7 @@ export function blackout(jpeg: Buffer, rects: readonly Rect[]): Buffer | undefin
   const layout = readLayout(jpeg);
   if (!layout) return undefined;
   try {
-    const bits = recode(jpeg.subarray(layout.scanAt), layout, rects);
+    const bits = recodeScan(jpeg.subarray(layout.scanAt), layout, rects);
     const head = [Buffer.from([0xff, 0xd8]), ...layout.unchangedSegments, standardCodes.segment, layout.scanHead];
     return Buffer.concat([...head, bits, Buffer.from([0xff, 0xd9])]);
   } catch {
@@ -113,7 +113,7 @@ function readTables(content: Buffer, tables: Map<number, Uint16Array>): void {
   for (let at = 0; at < content.length; ) {
     const counts = content.subarray(at + 1, at + 17);
     const symbolCount = counts.reduce((sum, count) => sum + count, 0);
-    tables.set(content[at] ?? 0, tableOf(counts, content.subarray(at + 17, at + 17 + symbolCount)));
+    tables.set(content[at] ?? 0, decodeTableOf(counts, content.subarray(at + 17, at + 17 + symbolCount)));
     at += 17 + symbolCount;
   }
 }
@@ -134,10 +134,10 @@ function assignTables(content: Buffer, components: readonly Component[]): boolea
   if (componentCount !== components.length || componentCount === 0 || content[1 + componentCount * 2 + 1] !== 63)
     return false;
   for (const [index, component] of components.entries()) {
-    const codes = content[2 + index * 2] ?? 0;
+    const tableIds = content[2 + index * 2] ?? 0;
     if (content[1 + index * 2] !== component.id) return false;
-    component.dc = codes >> 4;
-    component.ac = codes & 15;
+    component.dc = tableIds >> 4;
+    component.ac = tableIds & 15;
   }
   return true;
 }
@@ -149,7 +149,7 @@ function scanHead(components: readonly Component[]): Buffer {
   return Buffer.concat([Buffer.from([0xff, SOS, 0, content.length + 2]), content]);
 }
 
-function recode(
+function recodeScan(
   scan: Buffer,
   { width, height, components, tables, quantizers }: Layout,
   rects: readonly Rect[],
@@ -158,18 +158,18 @@ function recode(
   const writer = new BitWriter(scan.length + scan.length / 2);
   const maxHorizontalSampling = Math.max(...components.map(one => one.horizontalSampling));
   const maxVerticalSampling = Math.max(...components.map(one => one.verticalSampling));
-  const unitsAcross = Math.ceil(width / (BLOCK * maxHorizontalSampling));
-  const unitsDown = Math.ceil(height / (BLOCK * maxVerticalSampling));
+  const unitsAcross = Math.ceil(width / (BLOCK_PIXELS * maxHorizontalSampling));
+  const unitsDown = Math.ceil(height / (BLOCK_PIXELS * maxVerticalSampling));
   const coders = components.map(component => {
     const dc = tables.get(component.dc);
     const ac = tables.get(0x10 | component.ac);
     if (!dc || !ac) throw new Error('a Huffman table is missing');
-    const black = component.isLuma ? Math.round(BLACK / (quantizers.get(component.quantizer) ?? 1)) : 0;
+    const black = component.isLuma ? Math.round(BLACK_DC / (quantizers.get(component.quantizer) ?? 1)) : 0;
     const codes = component.isLuma ? standardCodes.luma : standardCodes.chroma;
     const grid = {
       ...{
-        width: (BLOCK * maxHorizontalSampling) / component.horizontalSampling,
-        height: (BLOCK * maxVerticalSampling) / component.verticalSampling,
+        width: (BLOCK_PIXELS * maxHorizontalSampling) / component.horizontalSampling,
+        height: (BLOCK_PIXELS * maxVerticalSampling) / component.verticalSampling,
       },
       ...{ across: unitsAcross * component.horizontalSampling, down: unitsDown * component.verticalSampling },
     };
@@ -185,17 +185,17 @@ function recode(
         const y = row * coder.verticalSampling + Math.floor(block / coder.horizontalSampling);
         const isCovered = coder.covered[y * coder.grid.across + x] === 1;
         coder.readDc += reader.readSigned(reader.readSymbol(coder.dc));
-        const value = isCovered ? coder.black : coder.readDc;
-        writer.writeCoefficient(coder.codes.dc, 0, value - coder.writtenDc);
-        coder.writtenDc = value;
+        const dcValue = isCovered ? coder.black : coder.readDc;
+        writer.writeCoefficient(coder.codes.dc, 0, dcValue - coder.writtenDc);
+        coder.writtenDc = dcValue;
         recodeAcCoefficients(reader, writer, coder.ac, coder.codes.ac, isCovered);
       }
   }
   return writer.finish();
 }
 
-const END_OF_BLOCK = 0x00;
-const SIXTEEN_ZEROS = 0xf0;
+const END_OF_BLOCK_SYMBOL = 0x00;
+const SIXTEEN_ZEROS_SYMBOL = 0xf0;
 
 function recodeAcCoefficients(
   reader: BitReader,
@@ -207,14 +207,14 @@ function recodeAcCoefficients(
   for (let at = 1; at < COEFFICIENTS_PER_BLOCK; at++) {
     const symbol = reader.readSymbol(table);
     const bits = symbol & 15;
-    const isSpecial = bits === 0;
-    const value = isSpecial ? 0 : reader.readBits(bits);
-    if (!isCovered && (!isSpecial || symbol === SIXTEEN_ZEROS)) writer.writeSymbol(codes, symbol, value, bits);
-    if (isSpecial && symbol !== SIXTEEN_ZEROS) break;
+    const hasNoBits = bits === 0;
+    const value = hasNoBits ? 0 : reader.readBits(bits);
+    if (!isCovered && (!hasNoBits || symbol === SIXTEEN_ZEROS_SYMBOL)) writer.writeSymbol(codes, symbol, value, bits);
+    if (hasNoBits && symbol !== SIXTEEN_ZEROS_SYMBOL) break;
     at += symbol >> 4;
     if (at >= COEFFICIENTS_PER_BLOCK - 1 && !isCovered) return; // no end-of-block after the last coefficient
   }
-  writer.writeSymbol(codes, END_OF_BLOCK, 0, 0);
+  writer.writeSymbol(codes, END_OF_BLOCK_SYMBOL, 0, 0);
 }
 
 /** The blocks of one component. */
@@ -227,14 +227,14 @@ interface Grid {
 }
 
 function coveredBlocks(rects: readonly Rect[], grid: Grid): Uint8Array {
-  const covered = new Uint8Array(grid.across * grid.down);
+  const coveredBlockMask = new Uint8Array(grid.across * grid.down);
   for (const { x, y, width, height } of rects) {
     const firstColumn = Math.max(0, Math.floor(x / grid.width));
     const lastColumn = Math.min(grid.across - 1, Math.ceil((x + width) / grid.width) - 1);
     const lastRow = Math.min(grid.down - 1, Math.ceil((y + height) / grid.height) - 1);
     for (let row = Math.max(0, Math.floor(y / grid.height)); row <= lastRow; row++)
       if (lastColumn >= firstColumn)
-        covered.fill(1, row * grid.across + firstColumn, row * grid.across + lastColumn + 1);
+        coveredBlockMask.fill(1, row * grid.across + firstColumn, row * grid.across + lastColumn + 1);
   }
-  return covered;
+  return coveredBlockMask;
 }

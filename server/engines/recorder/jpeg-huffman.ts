@@ -5,7 +5,7 @@
  * Returns a lookup table. For each 16-bit value, the table contains the length and the symbol of the code with which
  * the value begins.
  */
-export function tableOf(counts: Uint8Array, symbols: Uint8Array): Uint16Array {
+export function decodeTableOf(counts: Uint8Array, symbols: Uint8Array): Uint16Array {
   const table = new Uint16Array(65_536);
   let code = 0;
   let symbolIndex = 0;
@@ -120,16 +120,16 @@ export class BitWriter {
 
 // ---- the standard codes --------------------------------------------------------------------------------------------
 
-const DC_SYMBOLS = '000102030405060708090a0b';
+const DC_SYMBOLS_HEX = '000102030405060708090a0b';
 const STANDARD_TABLES = [
-  { id: 0x00, counts: '00010501010101010100000000000000', symbols: DC_SYMBOLS },
+  { id: 0x00, counts: '00010501010101010100000000000000', symbols: DC_SYMBOLS_HEX },
   {
     id: 0x10,
     counts: '0002010303020403050504040000017d',
     symbols:
       '01020300041105122131410613516107227114328191a1082342b1c11552d1f02433627282090a161718191a25262728292a3435363738393a434445464748494a535455565758595a636465666768696a737475767778797a838485868788898a92939495969798999aa2a3a4a5a6a7a8a9aab2b3b4b5b6b7b8b9bac2c3c4c5c6c7c8c9cad2d3d4d5d6d7d8d9dae1e2e3e4e5e6e7e8e9eaf1f2f3f4f5f6f7f8f9fa',
   },
-  { id: 0x01, counts: '00030101010101010101010000000000', symbols: DC_SYMBOLS },
+  { id: 0x01, counts: '00030101010101010101010000000000', symbols: DC_SYMBOLS_HEX },
   {
     id: 0x11,
     counts: '00020102040403040705040400010277',
@@ -141,7 +141,7 @@ const STANDARD_TABLES = [
   },
 ].map(({ id, counts, symbols }) => ({ id, counts: Buffer.from(counts, 'hex'), symbols: Buffer.from(symbols, 'hex') }));
 
-function codeOf(tableId: number): HuffmanCode {
+function standardCodeOf(tableId: number): HuffmanCode {
   const codes = new Uint16Array(256);
   const lengths = new Uint8Array(256);
   const table = STANDARD_TABLES.find(({ id }) => id === tableId);
@@ -168,8 +168,8 @@ function tablesSegment(): Buffer {
 }
 
 export const standardCodes = {
-  luma: { dc: codeOf(0x00), ac: codeOf(0x10) },
-  chroma: { dc: codeOf(0x01), ac: codeOf(0x11) },
+  luma: { dc: standardCodeOf(0x00), ac: standardCodeOf(0x10) },
+  chroma: { dc: standardCodeOf(0x01), ac: standardCodeOf(0x11) },
   /** The DHT segment with the tables. */
   segment: tablesSegment(),
 };

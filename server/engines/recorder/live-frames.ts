@@ -11,7 +11,7 @@ import { blacken, type PageMask, type StillImage, withoutMask } from './page-mas
 import type { Recorder } from './recorder.ts';
 
 /** Time limit for the screenshot of a background tab, which paints no frames. */
-const SCREENSHOT_MS = 3_000;
+const SCREENSHOT_TIMEOUT_MS = 3_000;
 
 export interface LiveFrame {
   readonly jpeg: Buffer;
@@ -111,13 +111,13 @@ export class LiveFrames {
     const ownFrames = [...this.#ownCaptures.values()]
       .filter(one => one.session === session)
       .flatMap(({ hub }) => hub.newestFrame ?? []);
-    const newest = this.#recorder.sessionOf(session)?.newest ?? ownFrames.sort((a, b) => +b.at - +a.at)[0];
-    return newest?.jpeg;
+    const newestFrame = this.#recorder.sessionOf(session)?.newest ?? ownFrames.sort((a, b) => +b.at - +a.at)[0];
+    return newestFrame?.jpeg;
   }
 
   #ownCaptureOf(session: string, target: TargetChannel, isMaskUnknown: boolean): OwnCapture {
-    const existing = this.#ownCaptures.get(target.id);
-    if (existing) return existing;
+    const existingCapture = this.#ownCaptures.get(target.id);
+    if (existingCapture) return existingCapture;
     const hub = new Hub();
     const capture = new Capture({
       channel: target,
@@ -171,8 +171,8 @@ export class LiveFrames {
 }
 
 async function screenshotOf(target: TargetChannel): Promise<StillImage> {
-  const { data } = await target.send('Page.captureScreenshot', { format: 'jpeg', quality: 80 }, SCREENSHOT_MS);
-  const { cssVisualViewport } = await target.send('Page.getLayoutMetrics', {}, SCREENSHOT_MS);
+  const { data } = await target.send('Page.captureScreenshot', { format: 'jpeg', quality: 80 }, SCREENSHOT_TIMEOUT_MS);
+  const { cssVisualViewport } = await target.send('Page.getLayoutMetrics', {}, SCREENSHOT_TIMEOUT_MS);
   if (typeof data !== 'string' || !isObject(cssVisualViewport))
     throw new Error('the browser returned no screenshot or no viewport size');
   return {

@@ -36,23 +36,23 @@ const SIZE_BYTES = 8;
 /** The head of a block: track 1, relative time 0, a key frame. */
 const BLOCK_HEAD = Buffer.from('81000080', 'hex');
 const MILLISECOND_NS = 1_000_000;
-const VIDEO = 1;
+const VIDEO_TRACK_TYPE = 1;
 const CLUSTER_ID = Buffer.from(ID.cluster, 'hex');
 
 export function journalHead({ width, height }: Size): Buffer {
-  const track = element(ID.track, [
-    element(ID.trackNumber, [uint(1)]),
-    element(ID.trackUid, [uint(1)]),
-    element(ID.trackType, [uint(VIDEO)]),
-    element(ID.codec, [Buffer.from('V_MJPEG')]),
-    element(ID.video, [element(ID.width, [uint(width)]), element(ID.height, [uint(height)])]),
+  const track = encodeElement(ID.track, [
+    encodeElement(ID.trackNumber, [uint(1)]),
+    encodeElement(ID.trackUid, [uint(1)]),
+    encodeElement(ID.trackType, [uint(VIDEO_TRACK_TYPE)]),
+    encodeElement(ID.codec, [Buffer.from('V_MJPEG')]),
+    encodeElement(ID.video, [encodeElement(ID.width, [uint(width)]), encodeElement(ID.height, [uint(height)])]),
   ]);
   return Buffer.concat([
-    element(ID.ebml, [element(ID.docType, [Buffer.from('matroska')])]),
+    encodeElement(ID.ebml, [encodeElement(ID.docType, [Buffer.from('matroska')])]),
     Buffer.from(ID.segment, 'hex'),
     UNKNOWN_SIZE,
-    element(ID.info, [element(ID.timestampScale, [uint(MILLISECOND_NS)])]),
-    element(ID.tracks, [track]),
+    encodeElement(ID.info, [encodeElement(ID.timestampScale, [uint(MILLISECOND_NS)])]),
+    encodeElement(ID.tracks, [track]),
   ]);
 }
 
@@ -61,7 +61,7 @@ export function journalHead({ width, height }: Size): Buffer {
  * copied.
  */
 export function journalFrameHead({ atMs, jpeg }: TimedFrame): Buffer {
-  const time = element(ID.timestamp, [uint(atMs)]);
+  const time = encodeElement(ID.timestamp, [uint(atMs)]);
   const block = Buffer.concat([elementHead(ID.block, BLOCK_HEAD.length + jpeg.length), BLOCK_HEAD]);
   return Buffer.concat([elementHead(ID.cluster, time.length + block.length + jpeg.length), time, block]);
 }
@@ -100,15 +100,15 @@ function frameIn(cluster: Buffer): TimedFrame | undefined {
   return { atMs: cluster.readUIntBE(1 + SIZE_BYTES, timeEnd - 1 - SIZE_BYTES), jpeg };
 }
 
-function element(id: string, content: readonly Buffer[]): Buffer {
-  const bytes = content.reduce((sum, part) => sum + part.length, 0);
-  return Buffer.concat([elementHead(id, bytes), ...content]);
+function encodeElement(id: string, content: readonly Buffer[]): Buffer {
+  const contentBytes = content.reduce((sum, part) => sum + part.length, 0);
+  return Buffer.concat([elementHead(id, contentBytes), ...content]);
 }
 
 /** The header of an element: its id and size. */
-function elementHead(id: string, bytes: number): Buffer {
+function elementHead(id: string, contentBytes: number): Buffer {
   const size = Buffer.alloc(SIZE_BYTES);
-  size.writeUIntBE(bytes, 2, 6);
+  size.writeUIntBE(contentBytes, 2, 6);
   size[0] = 0x01;
   return Buffer.concat([Buffer.from(id, 'hex'), size]);
 }

@@ -18,7 +18,7 @@ export interface Mp4Head {
 }
 
 const TICKS_PER_SECOND = 1000;
-const MATRIX = [0x00010000, 0, 0, 0, 0x00010000, 0, 0, 0, 0x40000000];
+const IDENTITY_MATRIX = [0x00010000, 0, 0, 0, 0x00010000, 0, 0, 0, 0x40000000];
 const UNDETERMINED_LANGUAGE = 0x55c4;
 const MDAT_HEAD_BYTES = 16;
 
@@ -32,11 +32,11 @@ export function mp4Head(init: Buffer, size: Size, mp4Segments: readonly Mp4Segme
   const payloadBytes = sum(mp4Segments.flatMap(({ sizes }) => sizes));
   const durationMs = sum(mp4Segments.flatMap(({ durationsMs }) => durationsMs));
   if (mp4Segments.length === 0 || durationMs === 0) throw new BadMedia('there are no segments to join');
-  const fileType = box('ftyp', [Buffer.from('isom'), u32(0x200), Buffer.from('isomiso2avc1mp41')]);
+  const fileTypeBox = box('ftyp', [Buffer.from('isom'), u32(0x200), Buffer.from('isomiso2avc1mp41')]);
   const moovAt = (firstFrameAt: number): Buffer => moov(description, size, mp4Segments, durationMs, firstFrameAt);
-  const headBytes = fileType.length + moovAt(0).length + MDAT_HEAD_BYTES;
+  const headBytes = fileTypeBox.length + moovAt(0).length + MDAT_HEAD_BYTES;
   const mdat = Buffer.concat([u32(1), Buffer.from('mdat'), u64(payloadBytes + MDAT_HEAD_BYTES)]);
-  return { head: Buffer.concat([fileType, moovAt(headBytes), mdat]), bytes: headBytes + payloadBytes, durationMs };
+  return { head: Buffer.concat([fileTypeBox, moovAt(headBytes), mdat]), bytes: headBytes + payloadBytes, durationMs };
 }
 
 function moov(
@@ -54,7 +54,7 @@ function moov(
     u32(0x00010000), // normal playback rate
     Buffer.from('0100', 'hex'), // full volume
     Buffer.alloc(10),
-    ...MATRIX.map(u32),
+    ...IDENTITY_MATRIX.map(u32),
     Buffer.alloc(24),
     u32(2), // next track id
   ]);
@@ -64,7 +64,7 @@ function moov(
     u32(0),
     u64(durationMs),
     Buffer.alloc(16),
-    ...MATRIX.map(u32),
+    ...IDENTITY_MATRIX.map(u32),
     u32(size.width * 0x10000),
     u32(size.height * 0x10000),
   ]);
@@ -81,24 +81,28 @@ function moov(
 }
 
 function sampleTable(description: Buffer, mp4Segments: readonly Mp4Segment[], firstFrameAt: number): Buffer {
-  const durations = runLengths(mp4Segments.flatMap(({ durationsMs }) => durationsMs));
+  const durationRuns = runLengths(mp4Segments.flatMap(({ durationsMs }) => durationsMs));
   const sizes = mp4Segments.flatMap(({ sizes }) => sizes);
-  const counts = runLengths(mp4Segments.map(({ sizes }) => sizes.length));
+  const frameCountRuns = runLengths(mp4Segments.map(({ sizes }) => sizes.length));
   const keys = sumsBefore(mp4Segments.map(({ sizes }) => sizes.length)).map(framesBefore => framesBefore + 1);
-  const chunks = sumsBefore(mp4Segments.map(piece => sum(piece.sizes))).map(bytesBefore => firstFrameAt + bytesBefore);
-  const chunkStarts = sumsBefore(counts.map(({ count }) => count));
+  const chunkOffsets = sumsBefore(mp4Segments.map(piece => sum(piece.sizes))).map(
+    bytesBefore => firstFrameAt + bytesBefore,
+  );
+  const chunkStarts = sumsBefore(frameCountRuns.map(({ count }) => count));
   return box('stbl', [
     description,
-    fullBox('stts', 0, 0, [table(durations.map(({ count, value }) => [count, value]))]),
-    fullBox('stss', 0, 0, [table(keys.map(key => [key]))]),
-    fullBox('stsc', 0, 0, [table(counts.map(({ value }, index) => [(chunkStarts[index] ?? 0) + 1, value, 1]))]),
-    fullBox('stsz', 0, 0, [u32(0), table(sizes.map(size => [size]))]),
-    fullBox('co64', 0, 0, [u32(chunks.length), ...chunks.map(u64)]),
+    fullBox('stts', 0, 0, [encodeTable(durationRuns.map(({ count, value }) => [count, value]))]),
+    fullBox('stss', 0, 0, [encodeTable(keys.map(key => [key]))]),
+    fullBox('stsc', 0, 0, [
+      encodeTable(frameCountRuns.map(({ value }, index) => [(chunkStarts[index] ?? 0) + 1, value, 1])),
+    ]),
+    fullBox('stsz', 0, 0, [u32(0), encodeTable(sizes.map(size => [size]))]),
+    fullBox('co64', 0, 0, [u32(chunkOffsets.length), ...chunkOffsets.map(u64)]),
   ]);
 }
 
 /** Returns an encoded table: the number of rows, followed by the rows. */
-function table(rows: readonly (readonly number[])[]): Buffer {
+function encodeTable(rows: readonly (readonly number[])[]): Buffer {
   const numbers = [rows.length, ...rows.flat()];
   const bytes = Buffer.alloc(numbers.length * 4);
   for (const [index, number] of numbers.entries()) bytes.writeUInt32BE(number, index * 4);

@@ -45,13 +45,13 @@ export interface CompleteRawSegment extends RawSegment {
   readonly times: readonly number[];
 }
 
-const NOTE_FILE = 'page.json';
+const NOTE_FILE_NAME = 'page.json';
 /**
  * Creates a file in append mode. Every write goes to the end of the file. After an incomplete frame has been cut off,
  * the next frame therefore directly follows the last complete frame.
  */
-const CREATE_FOR_APPEND = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_APPEND;
-const SEGMENT_FILE = /^(\d+)\.(\d+)(?:\.(\d+))?\.mkv$/;
+const CREATE_FOR_APPEND_FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_APPEND;
+const SEGMENT_NAME_PATTERN = /^(\d+)\.(\d+)(?:\.(\d+))?\.mkv$/;
 
 export class PageFolder {
   readonly path: string;
@@ -66,15 +66,15 @@ export class PageFolder {
 
   async make(note: PageNote): Promise<void> {
     await mkdir(this.path, { recursive: true, mode: 0o700 });
-    const file = await open(join(this.path, `${NOTE_FILE}.new`), 'w', 0o600);
+    const file = await open(join(this.path, `${NOTE_FILE_NAME}.new`), 'w', 0o600);
     await file.writeFile(JSON.stringify(note));
     await file.close();
-    await rename(join(this.path, `${NOTE_FILE}.new`), join(this.path, NOTE_FILE));
+    await rename(join(this.path, `${NOTE_FILE_NAME}.new`), join(this.path, NOTE_FILE_NAME));
   }
 
   /** Returns undefined if the folder has no valid description. Rejects if the description cannot be read. */
   async note(): Promise<PageNote | undefined> {
-    const text = await readFile(join(this.path, NOTE_FILE), 'utf8').catch((error: unknown) => {
+    const text = await readFile(join(this.path, NOTE_FILE_NAME), 'utf8').catch((error: unknown) => {
       if (hasCode(error, 'ENOENT')) return '';
       throw error;
     });
@@ -99,10 +99,10 @@ export class PageFolder {
     });
     const segments = names
       .flatMap(name => {
-        const [, sequence, startMs, endMs] = SEGMENT_FILE.exec(name) ?? [];
+        const [, sequence, startMs, endMs] = SEGMENT_NAME_PATTERN.exec(name) ?? [];
         if (sequence === undefined) return [];
-        const endTime = endMs === undefined ? undefined : Number(endMs);
-        return [{ sequence: Number(sequence), startMs: Number(startMs), endMs: endTime }];
+        const parsedEndMs = endMs === undefined ? undefined : Number(endMs);
+        return [{ sequence: Number(sequence), startMs: Number(startMs), endMs: parsedEndMs }];
       })
       .sort((a, b) => a.sequence - b.sequence);
     for (const segment of segments) this.#recordBytes(segment.sequence, (await stat(this.pathOf(segment))).size);
@@ -110,7 +110,7 @@ export class PageFolder {
   }
 
   async begin(segment: RawSegment, size: Size): Promise<SegmentWriter> {
-    const file = await open(this.pathOf(segment), CREATE_FOR_APPEND, 0o600);
+    const file = await open(this.pathOf(segment), CREATE_FOR_APPEND_FLAGS, 0o600);
     return new SegmentWriter(file, journalHead(size), 0, bytes => this.#recordBytes(segment.sequence, bytes));
   }
 

@@ -42,10 +42,10 @@ test('writes only a few segments for a frame whose time is far in the future, ev
   await journal.leave();
   const folder = new PageFolder(join(root, 'ahead'));
   const note = (await folder.note()) ?? assert.fail();
-  const resumed = await PageJournal.resume(folder, note, clock, { segmentComplete: () => {}, lost: () => {} });
-  await resumed.take(frameAt(12_000_000));
+  const resumedJournal = await PageJournal.resume(folder, note, clock, { segmentComplete: () => {}, lost: () => {} });
+  await resumedJournal.take(frameAt(12_000_000));
   assert.ok((await readdir(folder.path)).length <= 4, 'there are at most the note and three segments');
-  await resumed.end();
+  await resumedJournal.end();
 });
 
 test('keeps every frame after a first frame that arrived very late, and corrects the times after a few frames', async () => {

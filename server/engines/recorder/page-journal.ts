@@ -9,14 +9,14 @@ import type { CompleteRawSegment, PageFolder, PageNote, RawSegment, SegmentWrite
 /** Length of a full segment. Encoding and playlists use this number. */
 export const SEGMENT_MS = 6_000;
 /** A frame may arrive this long after it was painted. Segments are not closed earlier. */
-const LATE_MS = 300;
+const LATENESS_MAX_MS = 300;
 /**
  * If a frame seems to arrive later than this, its time is assumed to come from a wall clock that differs from the
  * server's.
  */
 const CLOCK_SKEW_MAX_MS = 10_000;
 /** Delay before writing is tried again after a write has failed. */
-const RETRY_MS = 2_000;
+const RETRY_DELAY_MS = 2_000;
 /** The first frame is also shown for the time before it was painted, but for at most this long. */
 const LEAD_MAX_MS = 60_000;
 
@@ -146,7 +146,7 @@ export class PageJournal {
   tick(): Promise<void> {
     return this.#inTurn(async () => {
       if (this.#hasEnded || this.#clock.monotonicMs() < this.#retryAtMs) return;
-      if (this.#openSegment) await this.#closeFullSegments(this.nowMs - LATE_MS);
+      if (this.#openSegment) await this.#closeFullSegments(this.nowMs - LATENESS_MAX_MS);
       else if (this.#haltReason === 'broken') await this.#beginWithLastFrame(this.nowMs);
     });
   }
@@ -198,7 +198,7 @@ export class PageJournal {
       await step();
     } catch (error) {
       this.#lostSinceMs ??= this.#lastFrame?.frame.atMs ?? 0;
-      this.#retryAtMs = this.#clock.monotonicMs() + RETRY_MS;
+      this.#retryAtMs = this.#clock.monotonicMs() + RETRY_DELAY_MS;
       this.#listener.lost(this.#lostSinceMs, this.nowMs, error instanceof Error ? error.message : String(error));
     }
   }

@@ -11,7 +11,7 @@ import { numberAt, type TargetChannel } from './channel.ts';
 import type { Rect } from './jpeg-blackout.ts';
 import { jpegSize } from './jpeg-size.ts';
 import { type TypingOutcome, type TypingRequest, typeText } from './type-text.ts';
-import { COVER_FUNCTION, LAST_FIELDS, UNCOVER_FUNCTION, watchFields } from './watch-fields.ts';
+import { COVER_FUNCTION, LAST_FIELDS, UNCOVER_FUNCTION, watchFieldsScript } from './watch-fields.ts';
 
 export type MaskKind = 'password' | 'all' | 'none';
 export interface MaskedFrame {
@@ -28,7 +28,7 @@ export type MaskedStill = StillImage & { readonly unmasked: Buffer };
 export type Mask = (frame: CapturedFrame) => Promise<MaskedFrame | undefined>;
 
 /** If the page does not respond within this time, the frame is not kept. */
-const REQUEST_WITHIN_MS = 2_000;
+const REQUEST_TIMEOUT_MS = 2_000;
 /** With more fields than this, the whole picture is masked in black. */
 const FIELDS_MAX = 200;
 /**
@@ -87,9 +87,12 @@ export class PageMask {
     this.#fieldRects = [...this.#fieldRects.slice(-frame.framesAhead), currentRects];
     const rects = this.#fieldRects.reduce(mergeRects);
     if (rects.length === 0) return unchangedFrame;
-    const jpeg = await this.#paint(frame, rects);
+    const jpeg = await this.#blackOut(frame, rects);
     return (
-      jpeg && { jpeg, isOvermasked: this.#fieldRects.some(earlierRects => !isSimilar(earlierRects, currentRects)) }
+      jpeg && {
+        jpeg,
+        isOvermasked: this.#fieldRects.some(earlierRects => !areSimilarRects(earlierRects, currentRects)),
+      }
     );
   };
 
@@ -105,15 +108,15 @@ export class PageMask {
     const stillImage = await takeStill();
     const rects = mergeRects(fieldRectsBefore, await this.#documentFieldRects());
     if (rects.length === 0) return withoutMask(stillImage);
-    const jpeg = await this.#paint(stillImage, rects);
+    const jpeg = await this.#blackOut(stillImage, rects);
     return jpeg && { ...stillImage, jpeg, unmasked: stillImage.jpeg };
   }
 
   /** Types into the marked element, whichever frame of the page contains it. From then on, the element is masked. */
   async type(typing: TypingRequest): Promise<TypingOutcome | undefined> {
     for (const target of this.#targets.values()) {
-      const outcome = await target.type(typing);
-      if (outcome) return outcome;
+      const typingOutcome = await target.type(typing);
+      if (typingOutcome) return typingOutcome;
     }
     return undefined;
   }
@@ -131,12 +134,12 @@ export class PageMask {
    * Masks the rectangles in the picture. Returns undefined if that is not possible, for example because the workers are
    * overloaded.
    */
-  async #paint(frame: StillImage, rects: readonly Rect[]): Promise<Buffer | undefined> {
+  async #blackOut(frame: StillImage, rects: readonly Rect[]): Promise<Buffer | undefined> {
     const pixelRects = toFramePixels(frame, rects);
     if (!pixelRects) return undefined;
     const { workers, session } = this.#options;
-    const input = { jpeg: frame.jpeg, rects: pixelRects };
-    const { jpeg } = await workers.run(BLACKOUT, input, { owner: session }).catch(() => ({ jpeg: undefined }));
+    const blackoutInput = { jpeg: frame.jpeg, rects: pixelRects };
+    const { jpeg } = await workers.run(BLACKOUT, blackoutInput, { owner: session }).catch(() => ({ jpeg: undefined }));
     return jpeg && Buffer.from(jpeg.buffer);
   }
 
@@ -169,9 +172,13 @@ export class PageMask {
   /** The position of an out-of-process frame in the page. */
   async #originOf({ channel }: MaskedTarget): Promise<Point> {
     const origin = { x: 0, y: 0 };
-    for (let inner = channel; inner.parent && inner.kind !== 'page'; inner = inner.parent) {
-      const owner = await request(inner.parent, 'DOM.getFrameOwner', { frameId: inner.id });
-      const [rect] = await rectsOfNode(inner.parent, { backendNodeId: owner.backendNodeId ?? 0 });
+    for (
+      let innerChannel = channel;
+      innerChannel.parent && innerChannel.kind !== 'page';
+      innerChannel = innerChannel.parent
+    ) {
+      const frameOwner = await request(innerChannel.parent, 'DOM.getFrameOwner', { frameId: innerChannel.id });
+      const [rect] = await rectsOfNode(innerChannel.parent, { backendNodeId: frameOwner.backendNodeId ?? 0 });
       if (!rect) throw new Error('the out-of-process frame has no layout in its parent');
       origin.x += rect.x;
       origin.y += rect.y;
@@ -197,14 +204,14 @@ class MaskedTarget {
     });
     channel.post('Page.enable');
     channel.post('Page.addScriptToEvaluateOnNewDocument', {
-      source: watchFields(this.#shouldMaskAllFields),
+      source: watchFieldsScript(this.#shouldMaskAllFields),
       worldName: WORLD_NAME,
       runImmediately: true,
     });
   }
 
   get #script(): string {
-    return watchFields(this.#shouldMaskAllFields, this.#secrets.forms);
+    return watchFieldsScript(this.#shouldMaskAllFields, this.#secrets.forms);
   }
 
   /**
@@ -214,8 +221,13 @@ class MaskedTarget {
   async type(typing: TypingRequest): Promise<TypingOutcome | undefined> {
     await this.#findWorlds().catch(() => {});
     for (const contextId of this.#worlds.values()) {
-      const outcome = await typeText(this.channel, contextId, watchFields(this.#shouldMaskAllFields), typing);
-      if (outcome) return outcome;
+      const typingOutcome = await typeText(
+        this.channel,
+        contextId,
+        watchFieldsScript(this.#shouldMaskAllFields),
+        typing,
+      );
+      if (typingOutcome) return typingOutcome;
     }
     return undefined;
   }
@@ -314,15 +326,17 @@ class MaskedTarget {
  * be kept.
  */
 export async function blacken(jpeg: Buffer, workers: Workers, session: string): Promise<Buffer | undefined> {
-  const input = { jpeg, rects: [WHOLE_PAGE] };
-  const { jpeg: blackJpeg } = await workers.run(BLACKOUT, input, { owner: session }).catch(() => ({ jpeg: undefined }));
+  const blackoutInput = { jpeg, rects: [WHOLE_PAGE] };
+  const { jpeg: blackJpeg } = await workers
+    .run(BLACKOUT, blackoutInput, { owner: session })
+    .catch(() => ({ jpeg: undefined }));
   return blackJpeg && Buffer.from(blackJpeg.buffer);
 }
 
 export const withoutMask = (stillImage: StillImage): MaskedStill => ({ ...stillImage, unmasked: stillImage.jpeg });
 
 const request = (channel: TargetChannel, method: string, params: JsonObject = {}): Promise<JsonObject> =>
-  channel.send(method, params, REQUEST_WITHIN_MS);
+  channel.send(method, params, REQUEST_TIMEOUT_MS);
 
 async function scrollOf(page: TargetChannel): Promise<Point> {
   const { cssVisualViewport: viewport } = await request(page, 'Page.getLayoutMetrics');
@@ -362,7 +376,7 @@ function mergeRects(rectsBefore: readonly Rect[], rectsAfter: readonly Rect[]): 
   return rectsBefore.map((from, index) => union(from, rectsAfter[index] ?? from));
 }
 
-const isSimilar = (someRects: readonly Rect[], other: readonly Rect[]): boolean =>
+const areSimilarRects = (someRects: readonly Rect[], other: readonly Rect[]): boolean =>
   someRects.length === other.length && someRects.every((rect, index) => isNear(rect, other[index] ?? rect));
 
 const isNear = (a: Rect, b: Rect): boolean =>

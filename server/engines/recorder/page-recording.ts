@@ -39,9 +39,9 @@ export interface RecordingSink {
 }
 
 /** A page that paints nothing for longer than this after it appears has a gap in its recording. */
-const UNPAINTED_MS = 1_000;
+const UNPAINTED_MAX_MS = 1_000;
 
-const TOO_LARGE = `the picture has more than ${FRAME_PIXELS_MAX} pixels`;
+const TOO_LARGE_MESSAGE = `the picture has more than ${FRAME_PIXELS_MAX} pixels`;
 
 /** The reason why the recording of a page pauses. */
 export type PauseReason = 'disk_full' | 'backlog' | 'handoff';
@@ -259,17 +259,17 @@ export class PageRecording {
     const size = maskedFrame && jpegSize(maskedFrame.jpeg);
     if (!maskedFrame || !size) return 'rejected';
     const { jpeg, isOvermasked } = maskedFrame;
-    const result = isOvermasked ? 'overmasked' : 'kept';
-    if (this.#hasEnded) return result;
+    const frameResult = isOvermasked ? 'overmasked' : 'kept';
+    if (this.#hasEnded) return frameResult;
     const shownFrame = { ...frame, jpeg };
     this.hub.show({ jpeg, unmasked: frame.jpeg, at: frame.at, isCovered, ...size, metadata: frame.metadata });
     const why = this.#options.reasonToPause();
     if (why) this.#pause(why);
-    if (this.#pauseReason) return result;
+    if (this.#pauseReason) return frameResult;
     const journal = await this.#beginJournal(shownFrame, channel.id);
     if (journal && this.#currentSpan?.kind === 'missing') this.#closeSpan(frame.browserMs - journal.note.baseMs);
     await journal?.take(shownFrame);
-    return result;
+    return frameResult;
   }
 
   /**
@@ -279,10 +279,10 @@ export class PageRecording {
   #rejectTooLarge(): FrameResult {
     const { id, log } = this.#options;
     if (this.#hasEnded || this.#pauseReason) return 'kept';
-    if (this.#currentSpan?.why === TOO_LARGE || this.#initialGap?.why === TOO_LARGE) return 'kept';
+    if (this.#currentSpan?.why === TOO_LARGE_MESSAGE || this.#initialGap?.why === TOO_LARGE_MESSAGE) return 'kept';
     log.warn('recording.picture_too_large', { ...id });
-    if (this.#journal) this.#openSpan('missing', this.#journal.nowMs, TOO_LARGE);
-    else this.#initialGap ??= { kind: 'missing', why: TOO_LARGE };
+    if (this.#journal) this.#openSpan('missing', this.#journal.nowMs, TOO_LARGE_MESSAGE);
+    else this.#initialGap ??= { kind: 'missing', why: TOO_LARGE_MESSAGE };
     return 'kept';
   }
 
@@ -310,8 +310,8 @@ export class PageRecording {
    */
   #leadOf({ at }: CapturedFrame): number {
     const ageMs = this.#options.clock.monotonicMs() - this.#appearedMs;
-    const paintedMs = at.getTime() - this.#appearance.at.getTime();
-    return Math.round(paintedMs >= 0 && paintedMs <= ageMs ? paintedMs : ageMs);
+    const paintDelayMs = at.getTime() - this.#appearance.at.getTime();
+    return Math.round(paintDelayMs >= 0 && paintDelayMs <= ageMs ? paintDelayMs : ageMs);
   }
 
   /**
@@ -321,7 +321,7 @@ export class PageRecording {
   #reportInitialGap(leadMs: number): void {
     const { waitReason } = this.#appearance;
     const lateGap = { kind: 'missing', why: waitReason ?? 'the page had not been painted yet' } as const;
-    if (waitReason || this.#initialGap || leadMs >= UNPAINTED_MS)
+    if (waitReason || this.#initialGap || leadMs >= UNPAINTED_MAX_MS)
       this.#storeSpan({ ...(waitReason ? lateGap : (this.#initialGap ?? lateGap)), fromMs: 0, toMs: leadMs });
   }
 

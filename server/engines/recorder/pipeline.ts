@@ -172,14 +172,14 @@ export class Pipeline implements Closeable {
   async #store(job: Job): Promise<void> {
     const { folder, sink } = this.#options;
     const { segment, size } = job;
-    const fragment = await this.#encodingOf(job);
+    const fragment = await this.#ensureEncoded(job);
     if (fragment) await sink.keep(segmentOf(segment, size, fragment));
     else await sink.reportGap(segment.startMs, segment.endMs, 'the frames could not be encoded');
     await folder.drop(segment);
   }
 
   /** Returns the encoded segment. If its encoding has not begun, begins it together with the next released segments. */
-  async #encodingOf(job: Job): Promise<Fragment | undefined> {
+  async #ensureEncoded(job: Job): Promise<Fragment | undefined> {
     if (!job.fragmentPromise) this.#encodeNext();
     return job.fragmentPromise;
   }

@@ -23,7 +23,7 @@ test('finishing a session does not wait for pages whose page.json was missing or
   const workers = {} as unknown as RecorderOptions['workers'];
   const confine = {} as unknown as RecorderOptions['confine'];
   const recorder = await Recorder.open({ folder, sink, workers, confine, clock: new ManualClock(), log: silentLog });
-  for (const session of await recorder.leftovers()) await recorder.finish(session);
+  for (const session of await recorder.listLeftovers()) await recorder.finish(session);
   assert.equal(await recorder.whenSettled('killed'), true);
   assert.deepEqual(await readdir(folder), ['unreadable'], 'a folder that cannot be read now is kept');
   await recorder.close();
@@ -94,7 +94,7 @@ test('continues a live session if one of its pages cannot be read, and does not 
 });
 
 /** The smallest JPEG whose size can be read: 200 x 100 pixels. It cannot be decoded. */
-const PICTURE = 'ffd8ffc0001108006400c803012200021101031101ffda000c03010002110311003f001234ffd9';
+const PICTURE_HEX = 'ffd8ffc0001108006400c803012200021101031101ffda000c03010002110311003f001234ffd9';
 
 /** The position of the out-of-process frame in its page, and the position of its password field in the frame. */
 const FRAME_QUAD = [30, 20, 130, 20, 130, 80, 30, 80];
@@ -141,7 +141,7 @@ class FakeTarget implements TargetChannel {
 
   paint(): void {
     const params = { data: '', sessionId: 1, metadata: { timestamp: 1, monotonicTimestamp: 1 } };
-    for (const listener of this.#listeners) listener('Page.screencastFrame', params, Buffer.from(PICTURE, 'hex'));
+    for (const listener of this.#listeners) listener('Page.screencastFrame', params, Buffer.from(PICTURE_HEX, 'hex'));
   }
 
   end(): void {

@@ -30,7 +30,7 @@ import type { TypingOutcome, TypingRequest } from './type-text.ts';
 
 /** Maximum number of tabs per session that are recorded at the same time. */
 export const PAGES_AT_ONCE_MAX = 64;
-const TICK_MS = 500;
+const TICK_INTERVAL_MS = 500;
 /**
  * Free disk space is checked on every 4th tick. This is often enough, because a host writes only a few MiB between two
  * checks.
@@ -39,8 +39,8 @@ const TICKS_PER_DISK_CHECK = 4;
 /** Recording pauses while less than this is free on the disk. */
 const FREE_BYTES_MIN = 512 * 1024 ** 2;
 /** A recording counts as watched for this long after it was last requested. */
-const WATCHED_MS = 60_000;
-const ALIVE_FILE = 'alive';
+const WATCHED_TIMEOUT_MS = 60_000;
+const ALIVE_FILE_NAME = 'alive';
 const PAGE_FOLDER_NAME = /^\d{1,3}$/;
 
 export interface RecorderOptions extends Pick<Runtime, 'clock' | 'log'> {
@@ -108,7 +108,7 @@ export class Recorder implements Closeable {
   static async open(options: RecorderOptions): Promise<Recorder> {
     await mkdir(options.folder, { recursive: true, mode: 0o700 });
     const recorder = new Recorder(options);
-    const aliveText = await readFile(join(options.folder, ALIVE_FILE), 'utf8').catch(() => '');
+    const aliveText = await readFile(join(options.folder, ALIVE_FILE_NAME), 'utf8').catch(() => '');
     if (/^\d+$/.test(aliveText)) recorder.#formerAliveAt = new Date(Number(aliveText));
     return recorder;
   }
@@ -136,7 +136,7 @@ export class Recorder implements Closeable {
   }
 
   /**
-   * Call when someone watches the recording. For the next WATCHED_MS, its segments are encoded without delay. Resolves
+   * Call when someone watches the recording. For the next WATCHED_TIMEOUT_MS, its segments are encoded without delay. Resolves
    * when segments that were held back are stored.
    */
   async markWatched(session: string): Promise<void> {
@@ -220,9 +220,9 @@ export class Recorder implements Closeable {
   }
 
   /** Returns the sessions that have data that is not stored yet and that are not being recorded now. */
-  async leftovers(): Promise<readonly string[]> {
+  async listLeftovers(): Promise<readonly string[]> {
     const names = await readdir(this.#options.folder).catch(() => []);
-    return names.filter(name => name !== ALIVE_FILE && !this.#sessions.has(name));
+    return names.filter(name => name !== ALIVE_FILE_NAME && !this.#sessions.has(name));
   }
 
   async close(): Promise<void> {
@@ -240,7 +240,7 @@ export class Recorder implements Closeable {
     const { clock } = this.#options;
     const { signal } = this.#closeController;
     while (this.#sessions.size > 0) {
-      await clock.sleep(TICK_MS, signal).catch(() => {});
+      await clock.sleep(TICK_INTERVAL_MS, signal).catch(() => {});
       if (signal.aborted) return;
       await this.#checkDiskAndReportAlive().catch(error => this.#options.log.warn('recording.tick_failed', { error }));
       for (const session of this.#sessions.values()) session.tick();
@@ -256,7 +256,7 @@ export class Recorder implements Closeable {
     }
     // The time always has the same number of digits. A reader therefore sees either the old time or the new one, never
     // a mix.
-    this.#aliveFile ??= await open(join(folder, ALIVE_FILE), 'w', 0o600);
+    this.#aliveFile ??= await open(join(folder, ALIVE_FILE_NAME), 'w', 0o600);
     await this.#aliveFile.write(String(clock.now().getTime()), 0);
   }
 
@@ -322,7 +322,7 @@ export class SessionRecording {
   readonly unreadablePages = new Set<number>();
   readonly #options: SessionRecordingOptions;
   readonly #optionsOf: (page: number) => PageRecordingOptions;
-  readonly #pages = new Map<string, PageRecording>();
+  readonly #recordingsByTarget = new Map<string, PageRecording>();
   readonly #recordingsByNumber = new Map<number, PageRecording>();
   /** The masks, by target id, of the pages that are being recorded or wait to be recorded. */
   readonly #masks = new Map<string, PageMask>();
@@ -334,7 +334,7 @@ export class SessionRecording {
   #watchedAtMs = Number.NEGATIVE_INFINITY;
   #isPaused = false;
   #cover: 'mask' | 'pause' | undefined;
-  /** How many times `hidePages` was called. Only the last call takes effect. */
+  /** How many times `setPageCover` was called. Only the last call takes effect. */
   #coverChanges = 0;
 
   constructor(options: SessionRecordingOptions, clock: Clock, optionsOf: (page: number) => PageRecordingOptions) {
@@ -355,14 +355,14 @@ export class SessionRecording {
       });
       if (!resumedPage) continue;
       resumedPage.recording.reportGapSince(lastAliveAt);
-      this.#pages.set(resumedPage.targetId, resumedPage.recording);
+      this.#recordingsByTarget.set(resumedPage.targetId, resumedPage.recording);
       this.#recordingsByNumber.set(page, resumedPage.recording);
     }
   }
 
   /** Call when the observer has listed all targets. Ends the recordings of pages that are not among them. */
   async settle(presentIds: ReadonlySet<string>): Promise<void> {
-    for (const [targetId, recording] of [...this.#pages])
+    for (const [targetId, recording] of [...this.#recordingsByTarget])
       if (!presentIds.has(targetId)) await this.#endPage(targetId, recording);
   }
 
@@ -384,18 +384,18 @@ export class SessionRecording {
   #recordOrWait(recordablePage: RecordablePage, appearance: Appearance): void {
     if (this.#isPaused) return;
     const { target, page, mask } = recordablePage;
-    const existingRecording = this.#pages.get(target.id);
+    const existingRecording = this.#recordingsByTarget.get(target.id);
     const isUnreadable = this.unreadablePages.has(page);
-    if (isUnreadable || (!existingRecording && this.#pages.size >= PAGES_AT_ONCE_MAX)) {
+    if (isUnreadable || (!existingRecording && this.#recordingsByTarget.size >= PAGES_AT_ONCE_MAX)) {
       if (!isUnreadable) this.#waitingPages.set(target.id, { ...recordablePage, at: appearance.at });
       target.whenGone(() => {
         this.#waitingPages.delete(target.id);
-        if (!this.#pages.has(target.id)) this.#masks.delete(target.id);
+        if (!this.#recordingsByTarget.has(target.id)) this.#masks.delete(target.id);
       });
       return this.#options.reportShortfall(isUnreadable ? 'not_resumed' : 'too_many_at_once', target.id, page);
     }
     const recording = existingRecording ?? new PageRecording(this.#optionsOf(page), appearance);
-    this.#pages.set(target.id, recording);
+    this.#recordingsByTarget.set(target.id, recording);
     this.#recordingsByNumber.set(page, recording);
     recording.capture(target, mask.mask);
     target.whenGone(() => {
@@ -416,19 +416,19 @@ export class SessionRecording {
    * the session. With `undefined`, the pages are shown and recorded again. Before that, a new frame of each page is
    * captured, so that no hidden frame becomes visible.
    */
-  async hidePages(cover: 'mask' | 'pause' | undefined): Promise<void> {
+  async setPageCover(cover: 'mask' | 'pause' | undefined): Promise<void> {
     const changeNumber = ++this.#coverChanges;
     if (cover === undefined && this.#cover !== undefined) {
-      await Promise.all([...this.#pages.values()].map(recording => recording.captureNewFrame()));
+      await Promise.all([...this.#recordingsByTarget.values()].map(recording => recording.captureNewFrame()));
       if (changeNumber !== this.#coverChanges) return;
     }
     const hasChanged = cover !== this.#cover;
     this.#cover = cover;
-    if (hasChanged) for (const recording of this.#pages.values()) recording.refresh();
+    if (hasChanged) for (const recording of this.#recordingsByTarget.values()) recording.refresh();
   }
 
   hubOfTarget(targetId: string): Hub | undefined {
-    return this.#pages.get(targetId)?.hub;
+    return this.#recordingsByTarget.get(targetId)?.hub;
   }
 
   maskOfTarget(targetId: string): PageMask | undefined {
@@ -467,7 +467,7 @@ export class SessionRecording {
 
   /** The newest frame of all pages, including pages that have ended. */
   get newest(): Frame | undefined {
-    const frames = [...this.#pages.values()].map(({ hub }) => hub.newestFrame);
+    const frames = [...this.#recordingsByTarget.values()].map(({ hub }) => hub.newestFrame);
     return [this.#newestEndedFrame, ...frames].reduce(newerFrame);
   }
 
@@ -491,7 +491,7 @@ export class SessionRecording {
 
   /** Whether the recording was watched within the last minute. */
   get isWatchedNow(): boolean {
-    return this.#clock.monotonicMs() - this.#watchedAtMs < WATCHED_MS;
+    return this.#clock.monotonicMs() - this.#watchedAtMs < WATCHED_TIMEOUT_MS;
   }
 
   /**
@@ -501,11 +501,12 @@ export class SessionRecording {
   async markWatched(): Promise<void> {
     const isFirstRequest = !this.isWatchedNow;
     this.#watchedAtMs = this.#clock.monotonicMs();
-    if (isFirstRequest) await Promise.all([...this.#pages.values()].map(recording => recording.storeHeldSegments()));
+    if (isFirstRequest)
+      await Promise.all([...this.#recordingsByTarget.values()].map(recording => recording.storeHeldSegments()));
   }
 
   tick(): void {
-    const recordings = [...this.#pages.values()];
+    const recordings = [...this.#recordingsByTarget.values()];
     for (const recording of recordings) recording.tick();
     // When the segments of one page must be encoded, those of the other pages are encoded together with them.
     if (recordings.some(({ isDue }) => isDue)) for (const recording of recordings) void recording.storeHeldSegments();
@@ -517,17 +518,17 @@ export class SessionRecording {
    */
   pause(): void {
     this.#isPaused = true;
-    for (const recording of this.#pages.values()) recording.pause();
+    for (const recording of this.#recordingsByTarget.values()) recording.pause();
   }
 
   async end(): Promise<void> {
     this.#isPaused = true;
-    await Promise.all([...this.#pages].map(([targetId, recording]) => this.#endPage(targetId, recording)));
+    await Promise.all([...this.#recordingsByTarget].map(([targetId, recording]) => this.#endPage(targetId, recording)));
   }
 
   async #endPage(targetId: string, recording: PageRecording): Promise<void> {
     this.#newestEndedFrame = newerFrame(this.#newestEndedFrame, recording.hub.newestFrame);
-    this.#pages.delete(targetId);
+    this.#recordingsByTarget.delete(targetId);
     this.#masks.delete(targetId);
     for (const [number, one] of this.#recordingsByNumber)
       if (one === recording) this.#recordingsByNumber.delete(number);

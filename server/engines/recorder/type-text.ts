@@ -21,7 +21,7 @@ export type TypingOutcome =
   | { readonly is: 'typed' | 'not_a_field' | 'read_only' }
   | { readonly is: 'refused'; readonly origin: string };
 
-const REQUEST_WITHIN_MS = 5_000;
+const REQUEST_TIMEOUT_MS = 5_000;
 const ORIGIN_CHARACTERS_MAX = 300;
 
 /** A function that finds the marked element. It also searches open shadow roots. */
@@ -98,4 +98,4 @@ function outcomeIn(value: unknown): TypingOutcome | undefined {
 }
 
 const request = (channel: TargetChannel, method: string, params: JsonObject): Promise<JsonObject> =>
-  channel.send(method, params, REQUEST_WITHIN_MS).catch((): JsonObject => ({}));
+  channel.send(method, params, REQUEST_TIMEOUT_MS).catch((): JsonObject => ({}));

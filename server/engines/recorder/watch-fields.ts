@@ -7,7 +7,7 @@
  * editable field, not only password fields. `secrets` are strings that must not be seen. The list contains every
  * element that shows one of them.
  */
-export const watchFields = (all: boolean, secrets: readonly string[] = []): string =>
+export const watchFieldsScript = (all: boolean, secrets: readonly string[] = []): string =>
   `(${WATCH_SCRIPT})(${all}, ${JSON.stringify(secrets)})`;
 
 /**

@@ -9,11 +9,11 @@ after(() => workers.close());
 /**
  * Shorter than the limit of `COMPILE`, to keep the tests fast. The patterns that are refused here would run for hours.
  */
-const LIMIT_MS = 400;
+const COMPILE_LIMIT_MS = 400;
 
 const compilePattern = (pattern: string) =>
   workers.run(
-    { ...COMPILE, limitMs: LIMIT_MS },
+    { ...COMPILE, limitMs: COMPILE_LIMIT_MS },
     { schemas: { inputSchema: { properties: { a: { pattern } } } } },
     { owner: 'test' },
   );
@@ -45,6 +45,10 @@ for (const pattern of [
   });
 
 test('reports which schema cannot be compiled', async () => {
-  const response = await workers.run(COMPILE, { schemas: { outputSchema: { type: 'nothing' } } }, { owner: 'test' });
-  assert.equal(response.path, 'outputSchema');
+  const compileOutput = await workers.run(
+    COMPILE,
+    { schemas: { outputSchema: { type: 'nothing' } } },
+    { owner: 'test' },
+  );
+  assert.equal(compileOutput.path, 'outputSchema');
 });

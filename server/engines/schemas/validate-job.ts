@@ -59,10 +59,10 @@ const issuesOf = (validate: ValidateFunction, value: unknown): readonly SchemaIs
   validate(value) ? [] : (validate.errors ?? []).slice(0, ISSUES_MAX).map(issueOf);
 
 function issueOf({ instancePath, message = 'is not valid', params }: ErrorObject): SchemaIssue {
-  const extra = 'additionalProperty' in params ? ` (${String(params.additionalProperty).slice(0, 64)})` : '';
+  const propertyText = 'additionalProperty' in params ? ` (${String(params.additionalProperty).slice(0, 64)})` : '';
   const allowedValuesText = Array.isArray(params.allowedValues) ? `: ${params.allowedValues.join(', ')}` : '';
   return {
     path: instancePath.slice(1).replaceAll('/', '.').slice(0, MESSAGE_CHARACTERS_MAX),
-    message: `${message}${extra}${allowedValuesText}`.slice(0, MESSAGE_CHARACTERS_MAX),
+    message: `${message}${propertyText}${allowedValuesText}`.slice(0, MESSAGE_CHARACTERS_MAX),
   };
 }

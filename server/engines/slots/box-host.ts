@@ -69,8 +69,8 @@ export class BoxHost {
 
   /** Throws unless `uid` is the user id of a box of this data folder. */
   requireOwnUid(uid: number): number {
-    const first = this.#firstUid;
-    if (first === undefined || uid < first || uid >= first + UIDS_PER_INSTALL)
+    const firstUid = this.#firstUid;
+    if (firstUid === undefined || uid < firstUid || uid >= firstUid + UIDS_PER_INSTALL)
       throw new Error(`user id ${uid} does not belong to a box of this data folder`);
     return uid;
   }

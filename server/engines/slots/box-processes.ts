@@ -28,9 +28,9 @@ const GONE_COMMAND = '';
  * After pid 1 of the box has died, the other programs of the chain exit on their own within this time, and each is
  * reaped by its parent.
  */
-const CHAIN_EXIT_WITHIN_MS = 500;
-const KILLED_WITHIN_MS = 20_000;
-const CHECK_EVERY_MS = 5;
+const CHAIN_EXIT_TIMEOUT_MS = 500;
+const KILL_TIMEOUT_MS = 20_000;
+const CHECK_INTERVAL_MS = 5;
 
 export interface BoxProcessesOptions {
   /** The spawned process. It executes the programs of the chain one after another. The last of them is `timeout`. */
@@ -107,10 +107,10 @@ export class BoxProcesses {
   async end({ search } = { search: false }): Promise<void> {
     await this.#killInit();
     await pollUntil(
-      KILLED_WITHIN_MS,
+      KILL_TIMEOUT_MS,
       `the processes of the box with pid ${this.leader.pid} to end`,
       () => this.#killAll(search),
-      CHECK_EVERY_MS,
+      CHECK_INTERVAL_MS,
     );
   }
 
@@ -119,9 +119,12 @@ export class BoxProcesses {
     if (!this.init) return;
     killProcess(this.init);
     const checkLeaderEnded = () => (this.isLeaderAlive() ? undefined : true);
-    await pollUntil(CHAIN_EXIT_WITHIN_MS, 'the process chain of a box to exit', checkLeaderEnded, CHECK_EVERY_MS).catch(
-      () => {},
-    );
+    await pollUntil(
+      CHAIN_EXIT_TIMEOUT_MS,
+      'the process chain of a box to exit',
+      checkLeaderEnded,
+      CHECK_INTERVAL_MS,
+    ).catch(() => {});
   }
 
   #killAll(search: boolean): true | undefined {

@@ -6,11 +6,11 @@ import { type TestContext, test } from 'node:test';
 import { ManualClock } from '../../../tests/harness/hand-clock.ts';
 import { silentLog } from '../../kit/log.ts';
 import { BoxLoads } from './box-loads.ts';
-import { BusyWatch, CHECK_EVERY_MS } from './busy-watch.ts';
+import { BusyWatch, CHECK_INTERVAL_MS } from './busy-watch.ts';
 import { Cgroup } from './cgroup.ts';
 
 /** Simulates a machine with two boxes. The test sets how much processor time each of them uses. */
-function twoBoxes(t: TestContext, { isFirstClaimed = true } = {}) {
+function makeTwoBoxes(t: TestContext, { isFirstClaimed = true } = {}) {
   const top = mkdtempSync(join(tmpdir(), 'berth-busy-watch-'));
   const clock = new ManualClock();
   const loads = new BoxLoads();
@@ -41,17 +41,17 @@ function twoBoxes(t: TestContext, { isFirstClaimed = true } = {}) {
     rmSync(top, { recursive: true });
   });
   const use = async (firstProcessors: number, secondProcessors: number, ms: number): Promise<void> => {
-    for (let atMs = 0; atMs < ms; atMs += CHECK_EVERY_MS) {
-      first.use(firstProcessors * CHECK_EVERY_MS);
-      second.use(secondProcessors * CHECK_EVERY_MS);
-      await clock.advance(CHECK_EVERY_MS);
+    for (let atMs = 0; atMs < ms; atMs += CHECK_INTERVAL_MS) {
+      first.use(firstProcessors * CHECK_INTERVAL_MS);
+      second.use(secondProcessors * CHECK_INTERVAL_MS);
+      await clock.advance(CHECK_INTERVAL_MS);
     }
   };
   return { first, second, use };
 }
 
 test('schedules a busy box as idle while another box is calm, until the average use of the busy box is low', async t => {
-  const { first, second, use } = twoBoxes(t);
+  const { first, second, use } = makeTwoBoxes(t);
   await use(0.1, 0.1, 4_000);
   assert.equal(second.isIdle(), false, '0.1 processors are not busy');
   await use(0.1, 0.4, 4_000);
@@ -68,7 +68,7 @@ test('schedules a busy box as idle while another box is calm, until the average 
 });
 
 test('a busy box is scheduled normally if no other session is calm and in use', async t => {
-  const { first, second, use } = twoBoxes(t);
+  const { first, second, use } = makeTwoBoxes(t);
   await use(1, 1, 4_000);
   assert.deepEqual([first.isIdle(), second.isIdle()], [false, false], 'both are busy');
   await use(0.1, 1, 8_000);
@@ -80,7 +80,7 @@ test('a busy box is scheduled normally if no other session is calm and in use', 
 });
 
 test('a warm browser does not count as calm until a session claims it', async t => {
-  const { first, second, use } = twoBoxes(t, { isFirstClaimed: false });
+  const { first, second, use } = makeTwoBoxes(t, { isFirstClaimed: false });
   await use(0.1, 1, 8_000);
   assert.equal(second.isIdle(), false, 'the first is a warm browser');
   first.watch.claim();
@@ -89,7 +89,7 @@ test('a warm browser does not count as calm until a session claims it', async t 
 });
 
 test('a box whose processor time is no longer counted is scheduled normally', async t => {
-  const { second, use } = twoBoxes(t);
+  const { second, use } = makeTwoBoxes(t);
   await use(0.1, 1, 8_000);
   assert.equal(second.isIdle(), true);
   second.stopCounting();
@@ -98,7 +98,7 @@ test('a box whose processor time is no longer counted is scheduled normally', as
 });
 
 test('a box whose processor time is no longer counted does not count as calm', async t => {
-  const { first, second, use } = twoBoxes(t);
+  const { first, second, use } = makeTwoBoxes(t);
   await use(0.1, 1, 8_000);
   assert.equal(second.isIdle(), true);
   first.stopCounting();

@@ -8,7 +8,7 @@ import type { BoxLoad, BoxLoads } from './box-loads.ts';
 import type { Cgroup } from './cgroup.ts';
 
 /** Longer than the processor time that a click takes, and shorter than a delay that a person notices. */
-export const CHECK_EVERY_MS = 200;
+export const CHECK_INTERVAL_MS = 200;
 
 export interface BusyWatchOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly cgroup: Cgroup;
@@ -58,7 +58,7 @@ export class BusyWatch {
     let usedMs = cgroup.usedMs();
     let atMs = clock.monotonicMs();
     while (usedMs !== undefined) {
-      await clock.sleep(msToSharedTick(clock, CHECK_EVERY_MS), this.#stopController.signal).catch(() => {});
+      await clock.sleep(msToSharedTick(clock, CHECK_INTERVAL_MS), this.#stopController.signal).catch(() => {});
       if (this.#stopController.signal.aborted) return;
       const usedNowMs = cgroup.usedMs();
       const nowMs = clock.monotonicMs();

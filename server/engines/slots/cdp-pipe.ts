@@ -8,7 +8,7 @@ import { guardListener } from '../../kit/guard.ts';
 import { isObject } from '../../kit/json.ts';
 import { withTimeout } from '../../kit/wait.ts';
 
-const RESPONSE_WITHIN_MS = 20_000;
+const RESPONSE_TIMEOUT_MS = 20_000;
 const MESSAGE_BYTES_MAX = 16 * 1024 ** 2;
 
 export type CdpObject = Readonly<Record<string, unknown>>;
@@ -48,7 +48,7 @@ export class CdpPipe {
     this.#input.write(`${JSON.stringify({ id, method, params, ...(channel ? { sessionId: channel } : {}) })}\0`);
     try {
       const { result, error } = await withTimeout(
-        RESPONSE_WITHIN_MS,
+        RESPONSE_TIMEOUT_MS,
         `the response to ${method}`,
         () => reply.promise,
         signal,

@@ -7,8 +7,8 @@ import { KernelFile } from './kernel-file.ts';
 import { findProcess, type Process } from './process-table.ts';
 
 /** The time limit for removing a cgroup. A cgroup stays busy (EBUSY) for a moment after its last process was reaped. */
-const REMOVE_WITHIN_MS = 5000;
-const CHECK_EVERY_MS = 3;
+const REMOVE_TIMEOUT_MS = 5000;
+const CHECK_INTERVAL_MS = 3;
 /**
  * Names of the files that contain the share of processor time, on v1 and on v2, each with the value of an ordinary
  * group. A folder has the file of its version, or neither.
@@ -140,9 +140,9 @@ export class Cgroup {
 
   /** Writes the text to this file in each folder that has it. Returns whether any folder has the file. */
   #writeEach(file: string, text: string): boolean {
-    const files = this.#existingPaths([file]);
-    for (const path of files) writeFileSync(path, text);
-    return files.length > 0;
+    const paths = this.#existingPaths([file]);
+    for (const path of paths) writeFileSync(path, text);
+    return paths.length > 0;
   }
 
   /** Closes the counter files. A closed file reads as empty, so its counter reports nothing from then on. */
@@ -153,7 +153,7 @@ export class Cgroup {
   async remove(): Promise<void> {
     this.close();
     const isRemoved = (): true | undefined => (this.folders.map(removeFolder).every(Boolean) ? true : undefined);
-    await pollUntil(REMOVE_WITHIN_MS, 'a cgroup to become empty', isRemoved, CHECK_EVERY_MS);
+    await pollUntil(REMOVE_TIMEOUT_MS, 'a cgroup to become empty', isRemoved, CHECK_INTERVAL_MS);
   }
 }
 

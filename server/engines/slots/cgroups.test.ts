@@ -17,7 +17,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(top, { recursive: true }));
 
-const sources = (type: string, options: string, membership: string) => ({
+const makeSources = (type: string, options: string, membership: string) => ({
   mountinfo: `30 20 0:26 / ${top} rw,nosuid shared:4 - ${type} cgroup ${options}\n`,
   membership,
   pid: 4321,
@@ -33,7 +33,7 @@ function makeDelegatedGroup(path: string, enabled = 'cpu memory pids'): void {
 test('v2: creates the cgroup of a box below the cgroup of the server, and writes its limits', () => {
   makeDelegatedGroup('berth.service');
   makeDelegatedGroup('berth.service/berth-cafe0000');
-  const cgroups = new Cgroups('cafe0000', sources('cgroup2', 'rw,nsdelegate', '0::/berth.service\n'));
+  const cgroups = new Cgroups('cafe0000', makeSources('cgroup2', 'rw,nsdelegate', '0::/berth.service\n'));
   assert.deepEqual(cgroups.absentControllers, []);
   assert.deepEqual(cgroups.versions, [2]);
   const cgroup = cgroups.make('session', LIMITS);
@@ -51,7 +51,7 @@ test('v2: creates the cgroup of a box below the cgroup of the server, and writes
 test('v2: finds the parent cgroup after the server was moved to a leaf cgroup', () => {
   makeDelegatedGroup('berth.service');
   makeDelegatedGroup('berth.service/berth-cafe0000');
-  const moved = sources('cgroup2', 'rw', '0::/berth.service/berth-main\n');
+  const moved = makeSources('cgroup2', 'rw', '0::/berth.service/berth-main\n');
   assert.deepEqual(new Cgroups('cafe0000', moved).folders, [join(top, 'berth.service/berth-cafe0000')]);
 });
 
@@ -70,14 +70,14 @@ test('v2: reports unavailable controllers as absent', () => {
   mkdirSync(join(top, 'user.slice'));
   writeFileSync(join(top, 'user.slice/cgroup.controllers'), '\n');
   writeFileSync(join(top, 'cgroup.controllers'), 'hugetlb\n');
-  const cgroups = new Cgroups('cafe0000', sources('cgroup2', 'rw', '0::/user.slice\n'));
+  const cgroups = new Cgroups('cafe0000', makeSources('cgroup2', 'rw', '0::/user.slice\n'));
   assert.deepEqual(cgroups.absentControllers, ['memory', 'pids', 'cpu']);
   assert.deepEqual(cgroups.make('session', LIMITS).folders, []);
 });
 
 test('v1: uses the controllers of each hierarchy, below the cgroup of the server', () => {
   mkdirSync(join(top, 'own'));
-  const v1 = sources('cgroup', 'rw,cpu,cpuacct', '3:cpu,cpuacct:/own\n0::/\n');
+  const v1 = makeSources('cgroup', 'rw,cpu,cpuacct', '3:cpu,cpuacct:/own\n0::/\n');
   const cgroups = new Cgroups('cafe0000', v1);
   assert.deepEqual(cgroups.absentControllers, ['memory', 'pids']);
   const folder = join(top, 'own/berth-cafe0000/session');
@@ -87,7 +87,7 @@ test('v1: uses the controllers of each hierarchy, below the cgroup of the server
 
 test('creates the parent folder of the cgroups again if it is missing when a cgroup is created', () => {
   mkdirSync(join(top, 'own'));
-  const cgroups = new Cgroups('cafe0000', sources('cgroup', 'rw,pids', '3:pids:/own\n'));
+  const cgroups = new Cgroups('cafe0000', makeSources('cgroup', 'rw,pids', '3:pids:/own\n'));
   cgroups.close();
   assert.equal(existsSync(join(top, 'own/berth-cafe0000')), false);
   assert.ok(existsSync(join(cgroups.make('session', LIMITS).folders[0] ?? '', 'pids.max')));

@@ -160,7 +160,7 @@ function delegate(
   pid: number,
   isMountPoint: boolean,
 ): boolean {
-  if (!words(join(parent, 'cgroup.controllers')).includes(controller)) return false;
+  if (!readWords(join(parent, 'cgroup.controllers')).includes(controller)) return false;
   const isEnabled =
     enable(controller, parent) || (!isMountPoint && moveToLeaf(parent, pid) && enable(controller, parent));
   return isEnabled && makeFolder(folder) && enable(controller, folder);
@@ -168,7 +168,7 @@ function delegate(
 
 function enable(controller: Controller | Counter, folder: string): boolean {
   const file = join(folder, 'cgroup.subtree_control');
-  return words(file).includes(controller) || attempt(() => writeFileSync(file, `+${controller}`));
+  return readWords(file).includes(controller) || attempt(() => writeFileSync(file, `+${controller}`));
 }
 
 const moveToLeaf = (parent: string, pid: number): boolean =>
@@ -217,7 +217,7 @@ const makeFolder = (folder: string): boolean => attempt(() => mkdirSync(folder, 
 
 const removeFolder = (folder: string): boolean => attempt(() => rmdirSync(folder));
 
-function words(file: string): readonly string[] {
+function readWords(file: string): readonly string[] {
   try {
     return readFileSync(file, 'utf8').trim().split(/\s+/);
   } catch {

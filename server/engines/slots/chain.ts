@@ -10,7 +10,7 @@ export const EGRESS_PORT_IN_JAIL = 3128;
  * Descriptor 3 is the program's input, and descriptor 4 its output. Descriptor 5 is the IPC channel through which the
  * listener is passed to the server.
  */
-export const CHANNEL_DESCRIPTOR = 5;
+export const IPC_DESCRIPTOR = 5;
 
 /** bubblewrap reads the seccomp filter from this descriptor, and closes it. */
 const FILTER_DESCRIPTOR = 6;
@@ -67,23 +67,23 @@ export function layoutOf(form: Form, boxFolder: string, egressPort: number, hasO
     : { folder: FOLDER_IN_JAIL, egressPort, hasJail: true, hasOwnSandbox: true };
 }
 
-export function chain(options: ChainOptions): Command {
-  const shell = ['sh', '-c', script(options), 'sh'];
+export function boxChain(options: ChainOptions): Command {
+  const shell = ['sh', '-c', chainScript(options), 'sh'];
   if (options.form === 'root')
-    return command(['unshare', '--net', '--mount', '--propagation', 'private', '--', ...shell]);
+    return toCommand(['unshare', '--net', '--mount', '--propagation', 'private', '--', ...shell]);
   // Without --keep-caps the first exec drops the capabilities that `ip` needs.
   if (options.form === 'rootless')
-    return command(['unshare', '--user', '--map-current-user', '--keep-caps', '--net', '--', ...shell]);
-  return command(shell);
+    return toCommand(['unshare', '--user', '--map-current-user', '--keep-caps', '--net', '--', ...shell]);
+  return toCommand(shell);
 }
 
-const command = ([file = '', ...args]: readonly string[]): Command => ({ file, args });
+const toCommand = ([file = '', ...args]: readonly string[]): Command => ({ file, args });
 
 /** The line that starts the program of a gated chain. */
 export const GATE_LINE = 'filled\n';
 
 /** Returns the script in POSIX shell. All values are quoted. */
-function script(options: ChainOptions): string {
+function chainScript(options: ChainOptions): string {
   const isJailed = options.form !== 'process';
   return [
     'set -e',
@@ -104,7 +104,7 @@ function script(options: ChainOptions): string {
     // If the server dies before it sends the line, the program is not started.
     ...(options.isGated ? ['read -r filled', 'test "$filled" = filled'] : []),
     ...(isJailed ? [`exec ${FILTER_DESCRIPTOR}<${shellQuote(options.filter)}`] : []),
-    `exec ${quoteAll(lastCommand(options))} </dev/null ${CHANNEL_DESCRIPTOR}<&-`,
+    `exec ${quoteAll(lastCommand(options))} </dev/null ${IPC_DESCRIPTOR}<&-`,
   ].join('\n');
 }
 
@@ -186,9 +186,9 @@ function foldersOf(options: ChainOptions): {
 }
 
 /** The command that opens a new listener in the network namespace of a running box. */
-export function enterNamespaces(form: Form, pid: number, listener: readonly string[]): Command {
+export function enterNamespacesCommand(form: Form, pid: number, listener: readonly string[]): Command {
   const userOptions = form === 'rootless' ? ['-U', '--preserve-credentials'] : [];
-  return command(['nsenter', '-t', String(pid), ...userOptions, '-n', ...listener]);
+  return toCommand(['nsenter', '-t', String(pid), ...userOptions, '-n', ...listener]);
 }
 
 const shellQuote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;

@@ -34,7 +34,7 @@ const INSTALLATIONS: Readonly<Record<Engine, Installation>> = {
   },
 };
 export const ENGINES = Object.keys(INSTALLATIONS) as readonly Engine[]; // Object.keys() returns string[].
-const VERSION_WITHIN_MS = 20_000;
+const VERSION_TIMEOUT_MS = 20_000;
 
 export const findBrowser = (engine: Engine, explicitPath?: string): string | undefined =>
   candidatePaths(engine, explicitPath).find(path => isExecutable(path) && isFile(path));
@@ -58,7 +58,7 @@ const candidatePaths = (engine: Engine, explicitPath?: string): readonly string[
 
 /** Returns a string such as "Chromium 156.0.7200.0", or undefined if the binary does not run. */
 export async function readChromiumVersion(path: string): Promise<string | undefined> {
-  return withTimeout(VERSION_WITHIN_MS, 'chromium --version', async signal => {
+  return withTimeout(VERSION_TIMEOUT_MS, 'chromium --version', async signal => {
     const child = spawn(path, ['--version'], { stdio: ['ignore', 'pipe', 'ignore'], env: { PATH: TOOL_PATH }, signal });
     const [output] = await Promise.all([text(child.stdout), once(child, 'exit', { signal })]);
     return /\S+ [\d.]+/.exec(output)?.[0];

@@ -11,7 +11,7 @@ import { findTool } from './tools.ts';
  * core file to a program. The size limit has no effect in that case.
  */
 const COREDUMP_FILTER_FILE = '/proc/self/coredump_filter';
-const PRLIMIT_WITHIN_MS = 5_000;
+const PRLIMIT_TIMEOUT_MS = 5_000;
 
 export function disableCoreDumps(log: Log): void {
   try {
@@ -22,7 +22,7 @@ export function disableCoreDumps(log: Log): void {
   const prlimit = findTool('prlimit');
   const args = [`--pid=${process.pid}`, '--core=0:0'];
   const status = prlimit
-    ? spawnSync(prlimit, args, { stdio: 'ignore', env: {}, timeout: PRLIMIT_WITHIN_MS }).status
+    ? spawnSync(prlimit, args, { stdio: 'ignore', env: {}, timeout: PRLIMIT_TIMEOUT_MS }).status
     : undefined;
   if (status !== 0) log.warn('service.core_files_not_forbidden', { reason: 'prlimit of util-linux failed' });
 }

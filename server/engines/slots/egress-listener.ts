@@ -5,23 +5,23 @@ import { once } from 'node:events';
 import { createServer, Server, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { withTimeout } from '../../kit/wait.ts';
-import { EGRESS_PORT_IN_JAIL, enterNamespaces } from './chain.ts';
+import { EGRESS_PORT_IN_JAIL, enterNamespacesCommand } from './chain.ts';
 import type { Form } from './slots.ts';
 import { TOOL_PATH } from './tools.ts';
 
 /** The number of the system call sendmsg, by `process.arch`, because Perl's `syscall` takes numbers. */
-const SENDMSG: Readonly<Partial<Record<NodeJS.Architecture, number>>> = { x64: 46, arm64: 211 };
+const SENDMSG_NUMBERS: Readonly<Partial<Record<NodeJS.Architecture, number>>> = { x64: 46, arm64: 211 };
 const LISTENER_SCRIPT = fileURLToPath(new URL('listener.pl', import.meta.url));
 
 /** The command that runs listener.pl. */
 export function listenerCommand(): readonly string[] {
-  const sendmsg = SENDMSG[process.arch];
-  if (sendmsg === undefined)
+  const sendmsgNumber = SENDMSG_NUMBERS[process.arch];
+  if (sendmsgNumber === undefined)
     throw new Error(`boxes need an x64 or arm64 processor, but the processor of this machine is ${process.arch}`);
-  return ['perl', LISTENER_SCRIPT, String(EGRESS_PORT_IN_JAIL), String(sendmsg)];
+  return ['perl', LISTENER_SCRIPT, String(EGRESS_PORT_IN_JAIL), String(sendmsgNumber)];
 }
 
-const HANDOVER_WITHIN_MS = 10_000;
+const HANDOVER_TIMEOUT_MS = 10_000;
 const LOOPBACK = '127.0.0.1';
 
 /**
@@ -41,7 +41,7 @@ export async function takeListener(child: ChildProcess, signal: AbortSignal): Pr
 
 function takeBeforeTimeout(child: ChildProcess, signal: AbortSignal): Promise<Server> {
   return withTimeout(
-    HANDOVER_WITHIN_MS,
+    HANDOVER_TIMEOUT_MS,
     'the egress listener of a box',
     async waitSignal => {
       const [message, handle] = await nextMessage(child, waitSignal);
@@ -68,7 +68,7 @@ export async function reopenListener(
   listener: readonly string[],
   signal: AbortSignal,
 ): Promise<Server> {
-  const { file, args } = enterNamespaces(form, pid, listener);
+  const { file, args } = enterNamespacesCommand(form, pid, listener);
   const stdio = ['ignore', 'ignore', 'ignore', 'ignore', 'ignore', 'ipc'] as const;
   const child = spawn(file, args, { stdio: [...stdio], env: { PATH: TOOL_PATH } });
   const exitEvent = once(child, 'exit');

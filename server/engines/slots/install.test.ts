@@ -34,8 +34,8 @@ test('assigns two installations separate user id ranges that start at 200000 or 
 });
 
 test('selects a user id range within the mapped ids of a small user namespace', () => {
-  for (const install of ['00000001', 'ffffffff', '12345678']) {
-    const uid = firstUid(install, '0 100000 65536');
+  for (const installId of ['00000001', 'ffffffff', '12345678']) {
+    const uid = firstUid(installId, '0 100000 65536');
     assert.ok(uid !== undefined && uid >= 10_000 && uid + UIDS_PER_INSTALL <= 65_536, String(uid));
   }
   assert.equal(firstUid('00000001', '0 1000 1'), undefined);

@@ -61,9 +61,9 @@ export function jailArguments(options: JailOptions): readonly string[] {
     ...SYSTEM_FOLDERS.flatMap(path => ['--ro-bind-try', path, path]),
     ...['--symlink', 'usr/lib', '/lib', '--symlink', 'usr/lib64', '/lib64'],
     ...['--proc', '/proc', '--dev', '/dev'],
-    ...privateFolder('/dev/shm', SHM_BYTES),
-    ...privateFolder('/tmp', TMP_BYTES),
-    ...privateFolder('/run', RUN_BYTES),
+    ...privateFolderOptions('/dev/shm', SHM_BYTES),
+    ...privateFolderOptions('/tmp', TMP_BYTES),
+    ...privateFolderOptions('/run', RUN_BYTES),
     ...['--ro-bind', options.uploadsFolder, UPLOADS_IN_JAIL],
     ...['--bind', options.boxFolder, FOLDER_IN_JAIL, '--chdir', FOLDER_IN_JAIL],
     ...options.mounts.flatMap(mount => ['--ro-bind', mount.from, mount.to]),
@@ -83,7 +83,12 @@ const NAMESPACE_OPTIONS = [
   ...['--unshare-uts', '--hostname', 'session', '--die-with-parent', '--new-session'],
 ];
 
-const privateFolder = (path: string, bytes: number): readonly string[] => ['--size', String(bytes), '--tmpfs', path];
+const privateFolderOptions = (path: string, bytes: number): readonly string[] => [
+  '--size',
+  String(bytes),
+  '--tmpfs',
+  path,
+];
 
 /** Returns the mount for a browser's folder, which is needed if the browser is outside /usr/lib. */
 export function programMounts(executable: string): readonly ReadOnlyMount[] {

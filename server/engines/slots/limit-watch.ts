@@ -6,12 +6,12 @@ import { statfsSync } from 'node:fs';
 import { msToSharedTick } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Runtime } from '../../kit/runtime.ts';
-import { CHECK_EVERY_MS as BUSY_CHECK_EVERY_MS } from './busy-watch.ts';
+import { CHECK_INTERVAL_MS as BUSY_CHECK_INTERVAL_MS } from './busy-watch.ts';
 import type { Cgroup } from './cgroup.ts';
 import { type Measurement, measure } from './measure.ts';
 
 /** The interval between checks. A fast writer can exceed the disk limit for this long. */
-const CHECK_EVERY_MS = 2000;
+const CHECK_INTERVAL_MS = 2000;
 /**
  * A box that has used less processor time than this since the last measurement counts as idle. Writing 100 MB takes
  * more. An idle Chromium uses a few milliseconds in two seconds.
@@ -26,17 +26,17 @@ const GROWN_BYTES_MIN = 16 * 1024 * 1024;
  * The files of other boxes also decrease the free space. The folder of an idle box is therefore not measured more often
  * than this.
  */
-const MEASURE_AT_MOST_EVERY_MS = 10_000;
+const MEASURE_INTERVAL_MS_MIN = 10_000;
 /**
  * The folder is measured at least this often, because space that becomes free elsewhere on the disk can hide its
  * growth.
  */
-const MEASURE_AT_LEAST_EVERY_MS = 60_000;
+const MEASURE_INTERVAL_MS_MAX = 60_000;
 /**
  * Even on a busy server, the exit of the browser is detected within this time after its main process was killed. The
  * out-of-memory kill may be counted before the exit is detected.
  */
-const EXIT_DETECTION_MS = 5000;
+const EXIT_DETECTION_MS_MAX = 5000;
 /**
  * A profile has a few thousand files. Walking many more files, or deeper folders, would itself be a denial of service.
  */
@@ -81,7 +81,7 @@ export class LimitWatch {
    */
   hasRecentMemoryKill(): boolean {
     this.#countMemoryKills();
-    return this.#options.clock.monotonicMs() - this.#lastMemoryKillMs < EXIT_DETECTION_MS;
+    return this.#options.clock.monotonicMs() - this.#lastMemoryKillMs < EXIT_DETECTION_MS_MAX;
   }
 
   async close(): Promise<void> {
@@ -94,7 +94,7 @@ export class LimitWatch {
       await this.#check().catch(error => this.#options.log.warn('box.measure_failed', { reason: reason(error) }));
       // Waits until BusyWatch checks the processor time, so that both checks wake this process only once.
       const { clock } = this.#options;
-      const waitMs = CHECK_EVERY_MS - BUSY_CHECK_EVERY_MS + msToSharedTick(clock, BUSY_CHECK_EVERY_MS);
+      const waitMs = CHECK_INTERVAL_MS - BUSY_CHECK_INTERVAL_MS + msToSharedTick(clock, BUSY_CHECK_INTERVAL_MS);
       await clock.sleep(waitMs, this.#stopController.signal).catch(() => {});
     }
   }
@@ -135,10 +135,10 @@ function mayHaveGrownBetween(before: BoxState, now: BoxState): boolean {
   const isIdle = now.usedMs - before.usedMs < IDLE_CPU_MS_MAX; // False (NaN) if processor time is not counted.
   if (!isIdle) return true;
   const elapsedMs = now.atMs - before.atMs;
-  if (elapsedMs >= MEASURE_AT_LEAST_EVERY_MS) return true;
+  if (elapsedMs >= MEASURE_INTERVAL_MS_MAX) return true;
   const isDiskFuller =
     now.freeBytes === Number.NEGATIVE_INFINITY || before.freeBytes - now.freeBytes >= GROWN_BYTES_MIN;
-  return isDiskFuller && elapsedMs >= MEASURE_AT_MOST_EVERY_MS;
+  return isDiskFuller && elapsedMs >= MEASURE_INTERVAL_MS_MIN;
 }
 
 /**

@@ -74,19 +74,19 @@ test('reports folders nested deeper than PATH_MAX as too deep instead of empty',
 });
 
 test('stops at a folder that an ordinary user cannot read or enter, instead of skipping the folder', async () => {
-  const locked = join(folder, 'locked');
-  mkdirSync(locked);
-  writeFileSync(join(locked, 'hidden'), Buffer.alloc(50_000, 1));
+  const lockedFolder = join(folder, 'locked');
+  mkdirSync(lockedFolder);
+  writeFileSync(join(lockedFolder, 'hidden'), Buffer.alloc(50_000, 1));
   const isRoot = process.geteuid?.() === 0;
-  if (isRoot) for (const path of [folder, locked]) chownSync(path, NOBODY, NOBODY);
+  if (isRoot) for (const path of [folder, lockedFolder]) chownSync(path, NOBODY, NOBODY);
   for (const mode of [0o000, 0o600]) {
-    chmodSync(locked, mode);
+    chmodSync(lockedFolder, mode);
     if (isRoot) process.seteuid?.(NOBODY);
     try {
       assert.equal((await measure(folder, WIDE)).stoppedBy, 'unreadable', mode.toString(8));
     } finally {
       if (isRoot) process.seteuid?.(0);
-      chmodSync(locked, 0o700);
+      chmodSync(lockedFolder, 0o700);
     }
   }
 });

@@ -36,6 +36,10 @@ export function missingFeatures(
   hasLink: boolean,
 ): readonly string[] {
   if (form === 'process') return UNJAILED_WARNINGS;
-  const limits = missingControllers.map(controller => CGROUP_WARNINGS[form][controller]);
-  return [...(form === 'rootless' ? [SHARED_USER_WARNING] : []), ...limits, ...(hasLink ? [] : [OFFLINE_WARNING])];
+  const cgroupWarnings = missingControllers.map(controller => CGROUP_WARNINGS[form][controller]);
+  return [
+    ...(form === 'rootless' ? [SHARED_USER_WARNING] : []),
+    ...cgroupWarnings,
+    ...(hasLink ? [] : [OFFLINE_WARNING]),
+  ];
 }

@@ -9,7 +9,7 @@ import { TOOL_PATH } from './tools.ts';
  * The kinds of interface to try, the cheapest first. dummy and ifb drop every packet; the peer of veth is in the same
  * namespace. Automatic addresses (IPv6, link-local) are switched off.
  */
-const KINDS = [
+const KIND_COMMANDS = [
   ['link add eth0 type dummy'],
   ['link add eth0 type ifb'],
   ['link add eth0 type veth peer name eth1', 'link set eth1 addrgenmode none', 'link set eth1 up'],
@@ -19,20 +19,20 @@ const KINDS = [
  * An address from a block reserved for documentation (RFC 5737). A /32 adds no route. All boxes have the same address.
  */
 const ADDRESS = '192.0.2.1/32';
-const ATTEMPT_WITHIN_MS = 5_000;
+const ATTEMPT_TIMEOUT_MS = 5_000;
 
-const LOOPBACK = 'link set lo up';
+const LOOPBACK_COMMAND = 'link set lo up';
 
 /** Commands for `ip -batch`. */
 export type LinkCommands = readonly string[];
 
-export const LOOPBACK_ONLY: LinkCommands = [LOOPBACK];
+export const LOOPBACK_ONLY: LinkCommands = [LOOPBACK_COMMAND];
 
 /** Returns the commands that create a box's interfaces: only loopback if the kernel supports none of the kinds. */
 export function linkCommands(form: Form): LinkCommands {
   if (form === 'process') return [];
-  const candidates = KINDS.map(kindCommands => [
-    LOOPBACK,
+  const candidates = KIND_COMMANDS.map(kindCommands => [
+    LOOPBACK_COMMAND,
     ...kindCommands,
     'link set eth0 addrgenmode none',
     `address add ${ADDRESS} dev eth0`,
@@ -44,6 +44,6 @@ export function linkCommands(form: Form): LinkCommands {
 function isSupported(form: Exclude<Form, 'process'>, commands: LinkCommands): boolean {
   const userOptions = form === 'root' ? [] : ['--user', '--map-current-user', '--keep-caps'];
   const args = [...userOptions, '--net', '--', 'ip', '-batch', '-'];
-  const options = { input: commands.join('\n'), env: { PATH: TOOL_PATH }, timeout: ATTEMPT_WITHIN_MS };
+  const options = { input: commands.join('\n'), env: { PATH: TOOL_PATH }, timeout: ATTEMPT_TIMEOUT_MS };
   return spawnSync('unshare', args, options).status === 0;
 }

@@ -55,10 +55,10 @@ export async function openSlots(options: OpenSlotsOptions, signal?: AbortSignal)
 
 async function openTestedSlots(options: OpenSlotsOptions, signal?: AbortSignal): Promise<Slots> {
   const browsers = findBrowsers(options);
-  const sessions = join(options.dataDir, 'sessions');
-  mkdirSync(sessions, { recursive: true, mode: 0o711 });
+  const sessionsDir = join(options.dataDir, 'sessions');
+  mkdirSync(sessionsDir, { recursive: true, mode: 0o711 });
   // The only consequence of a failure here is that browsers start more slowly.
-  await spreadFolders(sessions).catch(error => options.log.info('sessions.not_spread', { reason: reason(error) }));
+  await spreadFolders(sessionsDir).catch(error => options.log.info('sessions.not_spread', { reason: reason(error) }));
   if (options.isolation === 'process') return openUnjailed(options, browsers, 'BERTH_ISOLATION is process', signal);
   const form = jailedForm();
   assertEnoughUids(options.size, form);
@@ -138,10 +138,10 @@ async function tryForm(
   if (missingTools.length > 0) return failedAttempt(options, form, missingToolsResult(missingTools));
   const host = openBoxHost(options, form);
   if (!(host instanceof BoxHost)) return host;
-  const result = await probeUnlessCached(options.dataDir, host, required, signal);
-  if (!result.ok) {
+  const probeResult = await probeUnlessCached(options.dataDir, host, required, signal);
+  if (!probeResult.ok) {
     await host.close();
-    return failedAttempt(options, form, result);
+    return failedAttempt(options, form, probeResult);
   }
   const usableEngines = new Map([[required.engine, required.path]]);
   if (other) {
@@ -175,9 +175,9 @@ async function probeUnlessCached(
 ): Promise<ProbeResult> {
   const cache = new ProbeCache(dataDir, host.form, browser);
   if (cache.hasPassed()) return { ok: true };
-  const result = await probe(host, browser, signal);
-  if (result.ok) cache.recordPass();
-  return result;
+  const probeResult = await probe(host, browser, signal);
+  if (probeResult.ok) cache.recordPass();
+  return probeResult;
 }
 
 const missingToolsResult = (missingTools: readonly (keyof typeof TOOLS)[]): FailedProbe => ({

@@ -16,8 +16,8 @@ export class ProbeCache {
 
   constructor(dataDir: string, form: Form, { engine, path }: { readonly engine: Engine; readonly path: string }) {
     this.#file = join(dataDir, engine === 'chromium' ? 'isolation-probe.json' : `isolation-probe-${engine}.json`);
-    const files = [path, findTool('bwrap')].map(fingerprintOf);
-    this.#key = JSON.stringify([PROBE_VERSION, bootId(), release(), form, process.getuid?.() ?? -1, ...files]);
+    const fingerprints = [path, findTool('bwrap')].map(fingerprintOf);
+    this.#key = JSON.stringify([PROBE_VERSION, bootId(), release(), form, process.getuid?.() ?? -1, ...fingerprints]);
   }
 
   hasPassed(): boolean {

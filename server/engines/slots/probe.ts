@@ -23,12 +23,12 @@ export type ProbeResult = { readonly ok: true } | { readonly ok: false; readonly
  * server.
  */
 const PROBE_SLOT = UIDS_PER_INSTALL - 1;
-const PROBE_WITHIN_MS = 60_000;
-const PAGE_WITHIN_MS = 15_000;
+const PROBE_TIMEOUT_MS = 60_000;
+const PAGE_TIMEOUT_MS = 15_000;
 const PRIVATE_NAMESPACES: readonly Namespace[] = ['net', 'pid', 'mnt', 'user', 'ipc', 'uts'];
 const SANDBOX_VERDICT = 'You are adequately sandboxed.';
 /** A name that does not resolve (RFC 2606), so that any response comes from the egress listener. */
-const PROBE_PAGE = 'http://berth-probe.invalid/';
+const PROBE_URL = 'http://berth-probe.invalid/';
 
 export interface ProbedBrowser {
   readonly engine: Engine;
@@ -37,7 +37,7 @@ export interface ProbedBrowser {
 
 export async function probe(host: BoxHost, browser: ProbedBrowser, outerSignal?: AbortSignal): Promise<ProbeResult> {
   try {
-    await withTimeout(PROBE_WITHIN_MS, 'the isolation probe', signal => runProbe(host, browser, signal), outerSignal);
+    await withTimeout(PROBE_TIMEOUT_MS, 'the isolation probe', signal => runProbe(host, browser, signal), outerSignal);
     return { ok: true };
   } catch (error) {
     outerSignal?.throwIfAborted();
@@ -49,7 +49,7 @@ export async function probe(host: BoxHost, browser: ProbedBrowser, outerSignal?:
 async function runProbe(host: BoxHost, { engine, path }: ProbedBrowser, signal: AbortSignal): Promise<void> {
   const session = newId<SessionId>(host.clock.now());
   const program = (layout: BoxLayout) => ({ executable: path, args: switches(layout), mounts: [] });
-  const request = { session, program, lifetimeMs: PROBE_WITHIN_MS };
+  const request = { session, program, lifetimeMs: PROBE_TIMEOUT_MS };
   const box = await tryStartBox(host, PROBE_SLOT, request, () => {}, signal);
   const finishController = new AbortController();
   const eitherSignal = AbortSignal.any([signal, finishController.signal]);
@@ -111,7 +111,7 @@ async function checkListener(pipe: CdpPipe, channel: string, box: RunningBox, si
   };
   box.egress.on('connection', serveProbe);
   try {
-    const { errorText } = await pipe.call('Page.navigate', { url: PROBE_PAGE }, channel, signal);
+    const { errorText } = await pipe.call('Page.navigate', { url: PROBE_URL }, channel, signal);
     if (errorText !== undefined) throw new Error(`the box cannot reach the egress listener: ${errorText}`);
   } finally {
     box.egress.off('connection', serveProbe);
@@ -121,7 +121,7 @@ async function checkListener(pipe: CdpPipe, channel: string, box: RunningBox, si
 async function checkSandbox(pipe: CdpPipe, channel: string, signal: AbortSignal): Promise<void> {
   await pipe.call('Page.navigate', { url: 'chrome://sandbox' }, channel, signal);
   const verdict = await pollUntil(
-    PAGE_WITHIN_MS,
+    PAGE_TIMEOUT_MS,
     'chrome://sandbox',
     () => verdictOf(pipe, channel, signal),
     20,
@@ -133,7 +133,7 @@ async function checkSandbox(pipe: CdpPipe, channel: string, signal: AbortSignal)
 /** Checks the renderers from outside, because headless shell has no chrome://sandbox. */
 async function checkRenderers(box: RunningBox, signal: AbortSignal): Promise<void> {
   const findSandboxed = (): true | undefined => (countSandboxedProcesses(box.initPid()) > 0 ? true : undefined);
-  await pollUntil(PAGE_WITHIN_MS, 'a sandboxed renderer', findSandboxed, 20, signal);
+  await pollUntil(PAGE_TIMEOUT_MS, 'a sandboxed renderer', findSandboxed, 20, signal);
 }
 
 async function verdictOf(pipe: CdpPipe, channel: string, signal: AbortSignal): Promise<string | undefined> {

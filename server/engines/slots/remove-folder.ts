@@ -6,7 +6,7 @@ import { withTimeout } from '../../kit/wait.ts';
 import { TOOL_PATH } from './tools.ts';
 
 /** Long enough for many files on a slow disk. */
-const REMOVE_WITHIN_MS = 120_000;
+const REMOVE_TIMEOUT_MS = 120_000;
 
 /**
  * Removes the folder. `rm` opens each folder relative to its parent, so long paths, unusual names and replaced links do
@@ -21,7 +21,7 @@ export async function removeFolder(path: string): Promise<void> {
 }
 
 function runSucceeds(command: string, args: readonly string[]): Promise<boolean> {
-  return withTimeout(REMOVE_WITHIN_MS, `${command} of a session folder`, async signal => {
+  return withTimeout(REMOVE_TIMEOUT_MS, `${command} of a session folder`, async signal => {
     const child = spawn(command, args, { stdio: 'ignore', env: { PATH: TOOL_PATH }, signal });
     const [code]: unknown[] = await once(child, 'exit', { signal });
     return code === 0;

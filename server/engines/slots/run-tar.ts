@@ -11,7 +11,7 @@ import { StderrTail } from './stderr-tail.ts';
 import { tarChain } from './tar-chain.ts';
 import { findTool, TOOL_PATH } from './tools.ts';
 
-const TAR_WITHIN_MS = 300_000;
+const TAR_TIMEOUT_MS = 300_000;
 /** tar's exit code when some files changed or could not be read. */
 const EXIT_SOME_DIFFER = 1;
 
@@ -60,7 +60,7 @@ async function start(host: BoxHost, folder: string, names: readonly string[], si
     detached: true,
   });
   const kill = (): void => killGroup(child);
-  return { child, kill, waitForExit: exitWaiterOf(child, kill, signal) };
+  return { child, kill, waitForExit: createExitWaiter(child, kill, signal) };
 }
 
 function killGroup({ pid, exitCode, signalCode }: ChildProcess): void {
@@ -73,11 +73,11 @@ function killGroup({ pid, exitCode, signalCode }: ChildProcess): void {
 }
 
 /** Subscribes to the exit at once, so that an early exit is not missed. The returned function waits for the exit. */
-function exitWaiterOf(child: ChildProcess, kill: () => void, signal: AbortSignal): TarRun['waitForExit'] {
+function createExitWaiter(child: ChildProcess, kill: () => void, signal: AbortSignal): TarRun['waitForExit'] {
   if (!child.stderr) throw new Error('tar was started without a pipe for standard error');
   const stderr = new StderrTail(child.stderr);
   const exitEvent: Promise<unknown[]> = once(child, 'exit');
-  const exitInTime = withTimeout(TAR_WITHIN_MS, 'tar to end', () => exitEvent, signal);
+  const exitInTime = withTimeout(TAR_TIMEOUT_MS, 'tar to end', () => exitEvent, signal);
   exitInTime.catch(kill);
   return async acceptedCodes => {
     const [code, killSignal] = await exitInTime.catch(error => {

@@ -17,7 +17,7 @@ import type { Box, BoxEnd, BoxLayout, BoxRecord, BoxResources, Remains } from '.
 import { type ExitCode, SIGNAL_EXIT_BASE, type SpawnedChain } from './spawn-chain.ts';
 
 /** How often the server checks whether an adopted box, which is not a child process, is alive. */
-const ADOPTED_CHECK_EVERY_MS = 250;
+const ADOPTED_CHECK_INTERVAL_MS = 250;
 const SIGKILL = 9;
 const SIGTERM = 15;
 
@@ -144,7 +144,7 @@ export class RunningBox implements Box {
 
   async #waitForAdoptedEnd(): Promise<undefined> {
     while (this.#options.processes.isLeaderAlive() && !this.#abandonController.signal.aborted)
-      await this.#options.clock.sleep(ADOPTED_CHECK_EVERY_MS, this.#abandonController.signal).catch(() => {});
+      await this.#options.clock.sleep(ADOPTED_CHECK_INTERVAL_MS, this.#abandonController.signal).catch(() => {});
     return this.#abandonController.signal.aborted ? new Promise(() => {}) : undefined;
   }
 

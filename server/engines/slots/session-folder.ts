@@ -88,7 +88,8 @@ export class SessionFolder {
   }
 }
 
-export const sessionsOnDisk = (sessionsDir: string): Promise<readonly string[]> => readdir(sessionsDir).catch(() => []);
+export const listSessionsOnDisk = (sessionsDir: string): Promise<readonly string[]> =>
+  readdir(sessionsDir).catch(() => []);
 
 function parseNotes(text: string): BoxNotes | undefined {
   try {

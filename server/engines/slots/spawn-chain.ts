@@ -14,10 +14,10 @@ import { StderrTail } from './stderr-tail.ts';
 import { TOOL_PATH } from './tools.ts';
 
 /** How long it may take until the last program of the chain is running, even on a loaded machine. */
-const STARTED_WITHIN_MS = 10_000;
-const CHECK_EVERY_MS = 5;
+const START_TIMEOUT_MS = 10_000;
+const CHECK_INTERVAL_MS = 5;
 /** After a failure, how long to wait for the chain to exit, because its exit may be the cause. */
-const EXIT_WAIT_MS = 1000;
+const EXIT_TIMEOUT_MS = 1000;
 /** As in a shell, exit code 128 + N means "ended by signal N". */
 export const SIGNAL_EXIT_BASE = 128;
 
@@ -46,7 +46,7 @@ export function spawnChain({ file, args }: Command, mark: string, hasGate: boole
     env: { PATH: TOOL_PATH, LANG: 'C.UTF-8', [MARK_VARIABLE]: mark },
     cwd: '/',
   });
-  const whenExited = once(process, 'exit').then(([code, signal]) => exitCode(code, signal));
+  const whenExited = once(process, 'exit').then(([code, signal]) => exitCodeOf(code, signal));
   whenExited.catch(() => {});
   process.stdin?.on('error', () => {}); // A write fails if the chain has exited, which `whenExited` reports.
   const openGate = (): void => void process.stdin?.end(GATE_LINE);
@@ -70,7 +70,7 @@ function stderrOf(child: ChildProcess): Readable {
   return child.stderr;
 }
 
-function exitCode(code: unknown, signal: unknown): ExitCode {
+function exitCodeOf(code: unknown, signal: unknown): ExitCode {
   if (typeof code === 'number') return code;
   const signalNumber = Object.entries(constants.signals).find(([name]) => name === signal)?.[1];
   return SIGNAL_EXIT_BASE + (signalNumber ?? 0);
@@ -78,13 +78,13 @@ function exitCode(code: unknown, signal: unknown): ExitCode {
 
 /**
  * Resolves with the egress listener when the program is running. `loopback` is the listener of a box without a jail.
- * The program can start once `gateOpened` has resolved.
+ * The program can start once `gateOpenPromise` has resolved.
  */
 export async function waitUntilRunning(
   chain: SpawnedChain,
   processes: BoxProcesses,
   loopback: Server | undefined,
-  gateOpened: Promise<void>,
+  gateOpenPromise: Promise<void>,
   signal: AbortSignal,
 ): Promise<Server> {
   const exitRejection = rejectOnExit(chain);
@@ -92,8 +92,8 @@ export async function waitUntilRunning(
   const eitherSignal = AbortSignal.any([signal, finishController.signal]);
   if (loopback) chain.process.disconnect();
   const isRunning = (): true | undefined => (processes.isRunning() ? true : undefined);
-  const programStartPromise = gateOpened.then(() =>
-    pollUntil(STARTED_WITHIN_MS, 'the program of a box to run', isRunning, CHECK_EVERY_MS, eitherSignal),
+  const programStartPromise = gateOpenPromise.then(() =>
+    pollUntil(START_TIMEOUT_MS, 'the program of a box to run', isRunning, CHECK_INTERVAL_MS, eitherSignal),
   );
   const listenerPromise = loopback ? Promise.resolve(loopback) : takeListener(chain.process, eitherSignal);
   try {
@@ -109,11 +109,11 @@ export async function waitUntilRunning(
 }
 
 /**
- * Throws the chain's exit error if the chain exits within EXIT_WAIT_MS. The exit may be the cause of the failure, even
+ * Throws the chain's exit error if the chain exits within EXIT_TIMEOUT_MS. The exit may be the cause of the failure, even
  * if the failure was detected first.
  */
 const rethrowExit = (exitPromise: Promise<never>): Promise<void> =>
-  withTimeout(EXIT_WAIT_MS, 'the chain to exit', () => exitPromise).catch(error => {
+  withTimeout(EXIT_TIMEOUT_MS, 'the chain to exit', () => exitPromise).catch(error => {
     if (!(error instanceof WaitExpired)) throw error;
   });
 

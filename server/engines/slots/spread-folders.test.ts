@@ -15,13 +15,13 @@ after(() => rmSync(folder, { recursive: true }));
 
 /** Calls `spreadFolders`, and returns the number of programs that it started. */
 async function programsFor(folder: string): Promise<number> {
-  let count = 0;
+  let programCount = 0;
   const onStart = (): void => {
-    count += 1;
+    programCount += 1;
   };
   subscribe('child_process', onStart);
   await spreadFolders(folder).finally(() => unsubscribe('child_process', onStart));
-  return count;
+  return programCount;
 }
 
 test('sets the top-of-hierarchy flag of a folder only if the folder is on ext4', async () => {

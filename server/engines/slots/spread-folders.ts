@@ -7,7 +7,7 @@ import { TOOL_PATH } from './tools.ts';
 
 /** The file system type that `statfs` returns for ext2, ext3 and ext4. */
 const EXT4 = 0xef53;
-const SPREAD_WITHIN_MS = 10_000;
+const SPREAD_TIMEOUT_MS = 10_000;
 
 /**
  * ext4 gives a new file an inode near that of its folder. For a few minutes it does not reuse the inode of a deleted
@@ -17,7 +17,7 @@ const SPREAD_WITHIN_MS = 10_000;
  */
 export async function spreadFolders(folder: string): Promise<void> {
   if ((await statfs(folder)).type !== EXT4) return;
-  await withTimeout(SPREAD_WITHIN_MS, 'chattr of the sessions folder', async signal => {
+  await withTimeout(SPREAD_TIMEOUT_MS, 'chattr of the sessions folder', async signal => {
     const child = spawn('chattr', ['+T', '--', folder], { stdio: 'ignore', env: { PATH: TOOL_PATH }, signal });
     await once(child, 'exit', { signal });
   });

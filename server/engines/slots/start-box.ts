@@ -5,7 +5,7 @@ import { Fault, reason } from '../../kit/fault.ts';
 import { Scope } from '../../kit/scope.ts';
 import type { BoxHost } from './box-host.ts';
 import { BoxProcesses } from './box-processes.ts';
-import { type ChainOptions, chain, EGRESS_PORT_IN_JAIL, layoutOf } from './chain.ts';
+import { boxChain, type ChainOptions, EGRESS_PORT_IN_JAIL, layoutOf } from './chain.ts';
 import { openLoopbackListener, portOf } from './egress-listener.ts';
 import { filterPath } from './filter.ts';
 import { programMounts } from './jail.ts';
@@ -87,16 +87,16 @@ async function start(
   const whenFillingSettled = fillPromise.catch(() => {});
   undoScope.defer(() => whenFillingSettled);
   const mark = host.markOf(request.session);
-  const command = chain(await chainOptions(host, request, layout, folder, cgroup.joinFiles, uid));
+  const command = boxChain(await chainOptions(host, request, layout, folder, cgroup.joinFiles, uid));
   signal.throwIfAborted();
-  const child = spawnChain(command, mark, fill !== undefined);
-  undoScope.defer(() => child.stderr.close());
-  const processes = new BoxProcesses({ leader: child.leader, cgroup, hasJail: layout.hasJail, mark });
+  const spawnedChain = spawnChain(command, mark, fill !== undefined);
+  undoScope.defer(() => spawnedChain.stderr.close());
+  const processes = new BoxProcesses({ leader: spawnedChain.leader, cgroup, hasJail: layout.hasJail, mark });
   undoScope.defer(() => processes.end({ search: true }));
-  const egress = await fillAndWaitUntilRunning(child, fillPromise, signal, (gateOpened, eitherSignal) =>
-    waitUntilRunning(child, processes, loopbackListener, gateOpened, eitherSignal),
+  const egress = await fillAndWaitUntilRunning(spawnedChain, fillPromise, signal, (gateOpenPromise, eitherSignal) =>
+    waitUntilRunning(spawnedChain, processes, loopbackListener, gateOpenPromise, eitherSignal),
   );
-  const record = { form: host.form, slot, ...child.leader, bootId: bootId() };
+  const record = { form: host.form, slot, ...spawnedChain.leader, bootId: bootId() };
   const { clock, log, limits, loads } = host;
   return new RunningBox({
     ...{
@@ -108,7 +108,7 @@ async function start(
       processes,
       cgroup,
       egress,
-      child,
+      child: spawnedChain,
       releaseSlot,
       clock,
       log,
@@ -127,14 +127,14 @@ async function fillAndWaitUntilRunning(
   child: SpawnedChain,
   fillPromise: Promise<void>,
   signal: AbortSignal,
-  waitForListener: (gateOpened: Promise<void>, signal: AbortSignal) => Promise<Server>,
+  waitForListener: (gateOpenPromise: Promise<void>, signal: AbortSignal) => Promise<Server>,
 ): Promise<Server> {
   const failureController = new AbortController();
-  const gateOpened = fillPromise.then(child.openGate);
-  gateOpened.catch(error => failureController.abort(error));
-  const listenerPromise = waitForListener(gateOpened, AbortSignal.any([signal, failureController.signal]));
+  const gateOpenPromise = fillPromise.then(child.openGate);
+  gateOpenPromise.catch(error => failureController.abort(error));
+  const listenerPromise = waitForListener(gateOpenPromise, AbortSignal.any([signal, failureController.signal]));
   listenerPromise.catch(() => {});
-  await gateOpened;
+  await gateOpenPromise;
   return listenerPromise;
 }
 

@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import { guardListener } from '../../kit/guard.ts';
 import { withTimeout } from '../../kit/wait.ts';
 
-const CLOSE_WAIT_MS = 200;
+const CLOSE_TIMEOUT_MS = 200;
 const TAIL_BYTES = 8192;
 
 export class StderrTail {
@@ -33,7 +33,7 @@ export class StderrTail {
    */
   async whenClosed(): Promise<void> {
     if (this.#stream.closed) return;
-    await withTimeout(CLOSE_WAIT_MS, 'standard error to close', signal =>
+    await withTimeout(CLOSE_TIMEOUT_MS, 'standard error to close', signal =>
       once(this.#stream, 'close', { signal }),
     ).catch(() => {});
   }

@@ -10,10 +10,10 @@ import type { BoxHost } from './box-host.ts';
 import { MARK_VARIABLE } from './box-processes.ts';
 import { Cgroup } from './cgroup.ts';
 import { killProcess, markedProcesses, type Process, processesOfSession } from './process-table.ts';
-import { sessionsOnDisk } from './session-folder.ts';
+import { listSessionsOnDisk } from './session-folder.ts';
 import type { Slots } from './slots.ts';
 
-const KILLED_WITHIN_MS = 20_000;
+const KILL_TIMEOUT_MS = 20_000;
 
 export type Salvage = NonNullable<Parameters<Slots['sweep']>[1]>;
 
@@ -23,7 +23,7 @@ export async function sweep(
   salvage: Salvage = async () => {},
 ): Promise<readonly string[]> {
   const foundSessions = [
-    ...new Set([...markedSessions(host), ...cgroupSessions(host), ...(await sessionsOnDisk(host.sessionsDir))]),
+    ...new Set([...markedSessions(host), ...cgroupSessions(host), ...(await listSessionsOnDisk(host.sessionsDir))]),
   ];
   const leftovers = foundSessions.filter(session => !keptSessions.has(session));
   for (const session of leftovers)
@@ -39,7 +39,7 @@ async function removeLeftover(host: BoxHost, session: string, salvage: Salvage):
   const ownFolders = host.cgroups.folders.map(parent => join(parent, session));
   const cgroup = new Cgroup([...new Set([...notedFolders, ...ownFolders])]);
   await pollUntil(
-    KILLED_WITHIN_MS,
+    KILL_TIMEOUT_MS,
     `the processes of session ${session} to end`,
     () => killAll(host, session, cgroup),
     10,

@@ -9,7 +9,7 @@ import type { BoxHost } from './box-host.ts';
 import type { NewFile } from './slots.ts';
 
 /** Small files are read into memory. At most this many of them are written concurrently. */
-const SMALL_FILES_AT_ONCE = 8;
+const SMALL_FILES_AT_ONCE_MAX = 8;
 const SMALL_FILE_BYTES_MAX = 1024 ** 2;
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
@@ -40,7 +40,7 @@ class FolderWriter {
   readonly #folder: string;
   readonly #uid: number | undefined;
   readonly #signal: AbortSignal;
-  readonly #folders = new Map<string, Promise<void>>();
+  readonly #folderPromises = new Map<string, Promise<void>>();
   readonly #pendingWrites = new Set<Promise<void>>();
   #failure: { readonly error: unknown } | undefined;
 
@@ -49,7 +49,7 @@ class FolderWriter {
     this.#folder = folder;
     this.#uid = uid;
     this.#signal = signal;
-    this.#folders.set('.', Promise.resolve());
+    this.#folderPromises.set('.', Promise.resolve());
   }
 
   /** Resolves when the body has been read. A small file may not be completely written yet. */
@@ -60,7 +60,7 @@ class FolderWriter {
       throw new Error(`${JSON.stringify(file.name)} is larger than the disk limit of a session`);
     if (file.size > SMALL_FILE_BYTES_MAX) return this.#write(file.name, handle => this.#copy(file, handle));
     const bytes = await readAll(file);
-    while (this.#pendingWrites.size >= SMALL_FILES_AT_ONCE) await Promise.race(this.#pendingWrites);
+    while (this.#pendingWrites.size >= SMALL_FILES_AT_ONCE_MAX) await Promise.race(this.#pendingWrites);
     this.#trackWrite(this.#write(file.name, handle => handle.writeFile(bytes)));
   }
 
@@ -101,10 +101,10 @@ class FolderWriter {
   }
 
   #ensureFolder(name: string): Promise<void> {
-    const existingFolder = this.#folders.get(name);
+    const existingFolder = this.#folderPromises.get(name);
     if (existingFolder) return existingFolder;
     const newFolder = this.#makeFolder(name);
-    this.#folders.set(name, newFolder);
+    this.#folderPromises.set(name, newFolder);
     return newFolder;
   }
 

@@ -12,8 +12,8 @@ import { clusterFolder, clusterMajor } from './embedded/cluster.ts';
 import { openTarget, type StoreOptions } from './open-store.ts';
 
 /** Long enough for a checkpoint, which writes all changed buffers from memory to a disk that may be slow. */
-const STATEMENT_MS = 300_000;
-const SEGMENT = /^[0-9A-F]{24}$/;
+const STATEMENT_TIMEOUT_MS = 300_000;
+const SEGMENT_NAME = /^[0-9A-F]{24}$/;
 /**
  * Folders whose contents belong to the running process or are created again when PostgreSQL starts. The folders
  * themselves must exist.
@@ -56,7 +56,7 @@ export async function startBaseBackup(
     if (major === undefined) throw missingInstallationFault(options.dataDir);
     const client = new pg.Client({
       ...connectionConfig(await openTarget({ ...options, isBesideServer: true }, scope)),
-      query_timeout: STATEMENT_MS,
+      query_timeout: STATEMENT_TIMEOUT_MS,
       application_name: 'berth-backup',
     });
     client.on('error', () => {}); // The next query fails with this error.
@@ -89,7 +89,7 @@ async function begin(client: pg.Client, dataDir: string): Promise<Omit<BaseBacku
       const { labelfile: label, segment: lastSegment } = stopResult.rows[0] ?? {};
       const names = await readdir(join(cluster, 'pg_wal'));
       const segments = names
-        .filter(one => SEGMENT.test(one) && one >= firstSegment && one <= String(lastSegment))
+        .filter(one => SEGMENT_NAME.test(one) && one >= firstSegment && one <= String(lastSegment))
         .sort();
       if (segments[0] !== firstSegment)
         throw new Error(`the backup is incomplete: segment ${firstSegment} of the write-ahead log is missing`);

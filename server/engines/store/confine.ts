@@ -9,7 +9,7 @@ import { type Db, openDatabase, type Target } from './database.ts';
 const APPEND_ONLY_TABLES = ['audit_entries', 'audit_seals', 'credit_entries'];
 /** Only the login that runs the migrations may access these tables. */
 const MIGRATION_TABLES = ['berth_migrations', 'berth_migrations_lock'];
-const ADVISORY_LOCK = 1_655_271_030;
+const ADVISORY_LOCK_ID = 1_655_271_030;
 
 interface NamedObject {
   readonly schema: string;
@@ -38,7 +38,7 @@ const isRoleRefusal = (error: unknown): error is pg.DatabaseError =>
   error instanceof pg.DatabaseError && (error.code === INSUFFICIENT_PRIVILEGE || error.code === DUPLICATE_OBJECT);
 
 async function ensureRole(trx: Db): Promise<string> {
-  await sql`select pg_advisory_xact_lock(${ADVISORY_LOCK})`.execute(trx);
+  await sql`select pg_advisory_xact_lock(${ADVISORY_LOCK_ID})`.execute(trx);
   const { role, exists } = await findRole(trx);
   if (!exists) await sql`create role ${sql.id(role)} nologin`.execute(trx);
   if (!exists) await sql`grant ${sql.id(role)} to current_user`.execute(trx);

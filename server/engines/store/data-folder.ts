@@ -35,8 +35,8 @@ export interface LockOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-const LOCK_FILE = 'lock';
-const FLOCK_CONFLICT = 75;
+const LOCK_FILE_NAME = 'lock';
+const FLOCK_CONFLICT_CODE = 75;
 /** The time that flock(1) may need to start and exit, beyond its own time limit. */
 const FLOCK_SLACK_MS = 5_000;
 
@@ -77,7 +77,7 @@ export function readOwner(dataDir: string): FolderOwner | undefined {
 
 function readLockFile(dataDir: string): string {
   try {
-    return readFileSync(join(dataDir, LOCK_FILE), 'utf8');
+    return readFileSync(join(dataDir, LOCK_FILE_NAME), 'utf8');
   } catch {
     return '';
   }
@@ -86,7 +86,7 @@ function readLockFile(dataDir: string): string {
 function openLockFile(dataDir: string): number {
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-    const path = join(dataDir, LOCK_FILE);
+    const path = join(dataDir, LOCK_FILE_NAME);
     const descriptor = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
     giveToFolderOwner(descriptor, dataDir);
     return descriptor;
@@ -106,9 +106,17 @@ function openLockFile(dataDir: string): number {
  */
 async function flock(descriptor: number, waitMs: number, signal: AbortSignal | undefined): Promise<boolean> {
   const seconds = String(waitMs / 1000);
-  const command = ['flock', '--exclusive', '--timeout', seconds, '--conflict-exit-code', String(FLOCK_CONFLICT), '3'];
+  const command = [
+    'flock',
+    '--exclusive',
+    '--timeout',
+    seconds,
+    '--conflict-exit-code',
+    String(FLOCK_CONFLICT_CODE),
+    '3',
+  ];
   const result = await runProgram(command, { timeoutMs: waitMs + FLOCK_SLACK_MS, descriptor, signal });
-  if (result.code === 0 || result.code === FLOCK_CONFLICT) return result.code === 0;
+  if (result.code === 0 || result.code === FLOCK_CONFLICT_CODE) return result.code === 0;
   throw new Fault('data_folder_unusable', `The data folder cannot be locked: ${result.output}.`, {
     advice: 'Set BERTH_DATA_DIR to a folder on a file system that supports file locks.',
   });
@@ -117,7 +125,7 @@ async function flock(descriptor: number, waitMs: number, signal: AbortSignal | u
 /** Throws if the folder was removed and created again during the wait, because the lock is then on the old file. */
 function assertSameFile(descriptor: number, dataDir: string): void {
   const lockedFile = fstatSync(descriptor);
-  const currentFile = statSync(join(dataDir, LOCK_FILE), { throwIfNoEntry: false });
+  const currentFile = statSync(join(dataDir, LOCK_FILE_NAME), { throwIfNoEntry: false });
   if (currentFile?.ino === lockedFile.ino && currentFile.dev === lockedFile.dev) return;
   throw new Fault('data_folder_unusable', `The data folder ${dataDir} was replaced while Berth waited for its lock.`, {
     advice: 'Start Berth again.',

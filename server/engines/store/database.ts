@@ -48,17 +48,17 @@ export interface Database extends Closeable {
  * there.
  */
 const POOL_MAX = 8;
-const IDLE_CONNECTION_MS = 10_000;
-const CONNECT_MS = 5_000;
-const STATEMENT_MS = 10_000;
+const IDLE_CONNECTION_TIMEOUT_MS = 10_000;
+const CONNECT_TIMEOUT_MS = 5_000;
+const STATEMENT_TIMEOUT_MS = 10_000;
 /**
  * Time limit for the wait for a free connection. It is longer than the limit of a statement, because the wait may be
  * for a statement to finish.
  */
-const FREE_CONNECTION_WAIT_MS = 20_000;
-/** The database cancels a statement after STATEMENT_MS. This limit applies if the database fails to do so. */
-const QUERY_TIMEOUT_MS = STATEMENT_MS + 3_000;
-const CLOSE_MS = 5_000;
+const FREE_CONNECTION_TIMEOUT_MS = 20_000;
+/** The database cancels a statement after STATEMENT_TIMEOUT_MS. This limit applies if the database fails to do so. */
+const QUERY_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 3_000;
+const CLOSE_TIMEOUT_MS = 5_000;
 
 export interface DatabaseOptions {
   readonly poolMax?: number;
@@ -69,20 +69,20 @@ export interface DatabaseOptions {
 }
 
 export function openDatabase(target: Target, log: Log, options: DatabaseOptions = {}): Database {
-  const statementMs = options.statementMs ?? STATEMENT_MS;
+  const statementTimeoutMs = options.statementMs ?? STATEMENT_TIMEOUT_MS;
   const { role } = options;
   const clientConfig: pg.ClientConfig = {
     ...connectionConfig(target),
-    statement_timeout: statementMs,
-    idle_in_transaction_session_timeout: STATEMENT_MS,
-    ...(statementMs > 0 ? { query_timeout: QUERY_TIMEOUT_MS } : {}),
+    statement_timeout: statementTimeoutMs,
+    idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
+    ...(statementTimeoutMs > 0 ? { query_timeout: QUERY_TIMEOUT_MS } : {}),
   };
   const pool = new pg.Pool({
     Client: clientClassWith(clientConfig),
     ...(role === undefined ? {} : { onConnect: client => setRole(client, role) }),
     max: options.poolMax ?? POOL_MAX,
-    idleTimeoutMillis: IDLE_CONNECTION_MS,
-    connectionTimeoutMillis: FREE_CONNECTION_WAIT_MS,
+    idleTimeoutMillis: IDLE_CONNECTION_TIMEOUT_MS,
+    connectionTimeoutMillis: FREE_CONNECTION_TIMEOUT_MS,
   });
   // An idle connection that breaks is dropped from the pool; without listeners its error would end the process.
   pool.on('error', error => log.debug('database.connection_lost', { reason: reason(error) }));
@@ -114,7 +114,7 @@ const clientClassWith = (clientConfig: pg.ClientConfig): (new () => pg.Client) =
 export function connectionConfig(target: Target): pg.ClientConfig {
   return {
     ...('url' in target ? { connectionString: target.url.reveal() } : socketLogin(target.socket)),
-    connectionTimeoutMillis: CONNECT_MS,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
     application_name: 'berth',
     types: { getTypeParser },
@@ -133,7 +133,7 @@ const getTypeParser: typeof pg.types.getTypeParser = (oid: number) =>
 /** Closes the pool. A hanging query may hold its connection until the database is shut down or this process ends. */
 async function closeWithTimeout(db: Db, log: Log): Promise<void> {
   try {
-    await withTimeout(CLOSE_MS, 'the last queries', () => db.destroy());
+    await withTimeout(CLOSE_TIMEOUT_MS, 'the last queries', () => db.destroy());
   } catch (error) {
     if (!(error instanceof WaitExpired)) throw error;
     log.warn('database.close_unfinished', { reason: error.message });
@@ -188,7 +188,7 @@ class PoolDriver implements Driver {
 }
 
 /**
- * Whether the error means that no connection of the pool became free within `FREE_CONNECTION_WAIT_MS`. This error has
+ * Whether the error means that no connection of the pool became free within `FREE_CONNECTION_TIMEOUT_MS`. This error has
  * no code, so its message is compared.
  */
 const isPoolFull = (error: unknown): boolean => reason(error) === 'timeout exceeded when trying to connect';

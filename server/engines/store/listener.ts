@@ -9,9 +9,9 @@ import { connectionConfig, type Target, unreachableFault } from './database.ts';
 import type { Channel } from './store.ts';
 
 /** How often a query checks the connection, which may break without an error (a firewall, a lost host). */
-const PROBE_EVERY_MS = 30_000;
-const PROBE_MS = 5_000;
-const BACKOFF_FIRST_MS = 50;
+const PROBE_INTERVAL_MS = 30_000;
+const PROBE_TIMEOUT_MS = 5_000;
+const BACKOFF_MIN_MS = 50;
 const BACKOFF_MAX_MS = 5_000;
 
 /** The connection listens to all channels. Notifications without a subscriber are dropped. */
@@ -75,7 +75,7 @@ export class Listener implements Closeable {
   }
 
   async #connect(): Promise<pg.Client> {
-    const client = new pg.Client({ ...connectionConfig(this.#target), query_timeout: PROBE_MS });
+    const client = new pg.Client({ ...connectionConfig(this.#target), query_timeout: PROBE_TIMEOUT_MS });
     client.on('error', error => this.#log.debug('store.listener_lost', { reason: reason(error) }));
     client.on('notification', notice => this.#notify(notice.channel, notice.payload ?? ''));
     try {
@@ -104,17 +104,20 @@ export class Listener implements Closeable {
   async #waitUntilLost(client: pg.Client): Promise<void> {
     const connectionLoss = Promise.withResolvers<void>();
     client.once('end', () => connectionLoss.resolve());
-    const probe = setInterval(() => client.query('select 1').catch(() => connectionLoss.resolve()), PROBE_EVERY_MS);
-    probe.unref();
+    const probeTimer = setInterval(
+      () => client.query('select 1').catch(() => connectionLoss.resolve()),
+      PROBE_INTERVAL_MS,
+    );
+    probeTimer.unref();
     await connectionLoss.promise;
-    clearInterval(probe);
+    clearInterval(probeTimer);
     // Not awaited, because the database might never respond.
     void client.end().catch(() => {});
   }
 
   async #reconnect(): Promise<pg.Client | undefined> {
     const signal = this.#closeController.signal;
-    for (let waitMs = BACKOFF_FIRST_MS; !signal.aborted; waitMs = Math.min(2 * waitMs, BACKOFF_MAX_MS)) {
+    for (let waitMs = BACKOFF_MIN_MS; !signal.aborted; waitMs = Math.min(2 * waitMs, BACKOFF_MAX_MS)) {
       await timer(waitMs, undefined, { signal }).catch(() => {});
       const client = signal.aborted ? undefined : await this.#connect().catch(() => undefined);
       if (!client) continue;

@@ -34,7 +34,7 @@ import { contexts } from './tables/contexts.ts';
 import { controls } from './tables/controls.ts';
 import { creditReads } from './tables/credit-reads.ts';
 import { creditGrants, credits } from './tables/credits.ts';
-import { device } from './tables/device.ts';
+import { deviceAuthorizations } from './tables/device.ts';
 import { downloads } from './tables/downloads.ts';
 import { egressDays } from './tables/egress-days.ts';
 import { applicationEvents, events } from './tables/events.ts';
@@ -69,7 +69,7 @@ import { tokens } from './tables/tokens.ts';
 import { uploads } from './tables/uploads.ts';
 import { usage } from './tables/usage.ts';
 import { usageHours } from './tables/usage-hours.ts';
-import { vault } from './tables/vault.ts';
+import { dataKeys } from './tables/vault.ts';
 import { webhooks } from './tables/webhooks.ts';
 
 export interface StoreOptions extends Pick<Runtime, 'clock' | 'log'> {
@@ -93,12 +93,12 @@ export interface StoreOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly lockWaitMs?: number;
 }
 
-const LOCK_WAIT_MS = 10_000;
-const LOCK_POLL_MS = 50;
+const LOCK_WAIT_MAX_MS = 10_000;
+const LOCK_POLL_INTERVAL_MS = 50;
 /** How long to wait for the database. The operator's database may still be starting. */
-const DATABASE_WAIT_MS = 10_000;
-const DATABASE_POLL_MS = 250;
-const PING_MS = 2_000;
+const DATABASE_WAIT_MAX_MS = 10_000;
+const DATABASE_POLL_INTERVAL_MS = 250;
+const PING_TIMEOUT_MS = 2_000;
 
 export async function openStore(options: StoreOptions): Promise<Store> {
   const scope = new Scope();
@@ -134,7 +134,7 @@ function requireValidUrl(url: Secret): Secret {
 }
 
 async function takeLock(
-  { dataDir, lockWaitMs = LOCK_WAIT_MS, signal }: StoreOptions,
+  { dataDir, lockWaitMs = LOCK_WAIT_MAX_MS, signal }: StoreOptions,
   scope: Scope,
 ): Promise<undefined> {
   scope.own(await lockDataFolder(dataDir, { waitMs: lockWaitMs, signal }));
@@ -145,18 +145,18 @@ async function takeLock(
  * command waits for the lock and starts its own PostgreSQL.
  */
 async function findServerOrTakeLock(options: StoreOptions, scope: Scope): Promise<Target | undefined> {
-  const { dataDir, lockWaitMs = LOCK_WAIT_MS, signal } = options;
-  for (let remainingMs = lockWaitMs; ; remainingMs -= LOCK_POLL_MS) {
+  const { dataDir, lockWaitMs = LOCK_WAIT_MAX_MS, signal } = options;
+  for (let remainingMs = lockWaitMs; ; remainingMs -= LOCK_POLL_INTERVAL_MS) {
     try {
       scope.own(await lockDataFolder(dataDir, { waitMs: 0, role: 'command', signal }));
       return undefined;
     } catch (error) {
       if (!isFault(error, 'data_folder_in_use')) throw error;
-      const server = await findServerTarget(dataDir);
-      if (server) return server;
+      const serverTarget = await findServerTarget(dataDir);
+      if (serverTarget) return serverTarget;
       if (remainingMs <= 0) throw error;
     }
-    await timer(LOCK_POLL_MS, undefined, signal ? { signal } : {});
+    await timer(LOCK_POLL_INTERVAL_MS, undefined, signal ? { signal } : {});
   }
 }
 
@@ -169,15 +169,15 @@ async function findServerTarget(dataDir: string): Promise<Target | undefined> {
 /** Waits until the database responds. The embedded database already responds; the operator's may still be starting. */
 async function assertReachable(target: Target, { log, signal, isSupervised = false }: StoreOptions): Promise<void> {
   const isOperatorServer = 'url' in target && !isSupervised;
-  for (let remainingMs = DATABASE_WAIT_MS; ; remainingMs -= DATABASE_POLL_MS) {
-    const problem = await problemOf(target, isOperatorServer, log);
+  for (let remainingMs = DATABASE_WAIT_MAX_MS; ; remainingMs -= DATABASE_POLL_INTERVAL_MS) {
+    const problem = await findProblem(target, isOperatorServer, log);
     if (!problem) return;
     if (remainingMs <= 0 || !mayBeTemporary(problem)) throw unreachableDatabaseFault(problem);
-    await timer(DATABASE_POLL_MS, undefined, signal ? { signal } : {});
+    await timer(DATABASE_POLL_INTERVAL_MS, undefined, signal ? { signal } : {});
   }
 }
 
-async function problemOf(target: Target, isOperatorServer: boolean, log: Log): Promise<unknown> {
+async function findProblem(target: Target, isOperatorServer: boolean, log: Log): Promise<unknown> {
   const database = openDatabase(target, log, { poolMax: 1 });
   try {
     await assertServerSupported(database.db, isOperatorServer);
@@ -243,7 +243,7 @@ function createStore(target: Target, role: string | undefined, { log, clock }: S
     extensions: extensions(db),
     logs: logs(db),
     pages: pages(db),
-    vault: vault(db),
+    vault: dataKeys(db),
     signingKeys: signingKeys(db),
     isConfined: role !== undefined,
     ping: () => ping(db),
@@ -267,7 +267,7 @@ const atomicTables = (db: Db, announcer: Announcer): AtomicTables => ({
   consumerProviders: consumerProviders(db),
   consumerSessions: consumerSessions(db),
   consumerSignIns: consumerSignIns(db),
-  device: device(db),
+  device: deviceAuthorizations(db),
   limits: limits(db),
   webhooks: webhooks(db),
   controls: controls(db),
@@ -286,7 +286,7 @@ const atomicTables = (db: Db, announcer: Announcer): AtomicTables => ({
 
 async function ping(db: Db): Promise<void> {
   try {
-    await withTimeout(PING_MS, 'the database', () => sql`select 1`.execute(db));
+    await withTimeout(PING_TIMEOUT_MS, 'the database', () => sql`select 1`.execute(db));
   } catch (error) {
     throw isFault(error) ? error : unreachableFault(error);
   }

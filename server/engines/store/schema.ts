@@ -33,8 +33,8 @@ import type {
 import type { ContextRow, ContextUse, VersionSource } from './rows/contexts.ts';
 import type { ControlRow } from './rows/controls.ts';
 import type { GrantRow, KeyRow, TokenRow } from './rows/credentials.ts';
-import type { BalanceRow, EntryRow, Legs, ReservationRow } from './rows/credits.ts';
-import type { DeviceRow } from './rows/device.ts';
+import type { BalanceRow, CreditEntryRow, Legs, ReservationRow } from './rows/credits.ts';
+import type { DeviceAuthorizationRow } from './rows/device.ts';
 import type { DownloadRow } from './rows/downloads.ts';
 import type { EgressDayRow } from './rows/egress-days.ts';
 import type { Actor, SessionEventType } from './rows/events.ts';
@@ -81,7 +81,7 @@ export interface Tables {
   consumerMemory: Columns<MemoryRow>;
   consumerConsents: Columns<ConsentRow>;
   keys: Columns<KeyRow, { grants: ColumnType<readonly GrantRow[], string | undefined, string> }>;
-  deviceAuthorizations: Columns<DeviceRow>;
+  deviceAuthorizations: Columns<DeviceAuthorizationRow>;
   hosts: Columns<
     HostRow,
     {
@@ -135,7 +135,7 @@ export interface Tables {
     ReservationRow,
     { captured: Generated<number>; seconds: Generated<number>; bytes: Generated<number> }
   >;
-  creditEntries: Columns<EntryRow, GeneratedBooks>;
+  creditEntries: Columns<CreditEntryRow, GeneratedBooks>;
   creditCheckouts: Columns<CheckoutRow>;
   webhooks: Columns<WebhookRow>;
   webhookDeliveries: Columns<DeliveryRow>;

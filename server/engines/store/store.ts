@@ -23,7 +23,7 @@ import type { ContextRows, ContextUses } from './rows/contexts.ts';
 import type { ControlRows } from './rows/controls.ts';
 import type { Keys, Tokens } from './rows/credentials.ts';
 import type { CreditGrants, CreditReads, CreditRows } from './rows/credits.ts';
-import type { DeviceRows } from './rows/device.ts';
+import type { DeviceAuthorizationRows } from './rows/device.ts';
 import type { DownloadRows } from './rows/downloads.ts';
 import type { EgressDays } from './rows/egress-days.ts';
 import type { ApplicationEvents, EventRows } from './rows/events.ts';
@@ -74,7 +74,7 @@ export interface Store extends Closeable {
   readonly consumerSessions: ConsumerSessions;
   readonly consumerSignIns: ConsumerSignIns;
   readonly consumerTickets: ConsumerTickets;
-  readonly device: DeviceRows;
+  readonly device: DeviceAuthorizationRows;
   readonly hosts: Hosts;
   readonly sessions: SessionRows;
   readonly limits: LimitsRows;

@@ -7,7 +7,7 @@ import { hasCode, syncFolder, writeSynced } from '../../kit/durable.ts';
 import { Fault } from '../../kit/fault.ts';
 import { giveToFolderOwner } from '../../kit/folder-owner.ts';
 import { newKey } from './envelope.ts';
-import { type MasterKey, type MasterKeySource, masterKey, masterKeyText, readMasterKeys } from './master-key.ts';
+import { type MasterKey, type MasterKeySource, masterKeyOf, masterKeyText, readMasterKeys } from './master-key.ts';
 
 /** The permission bits of all users other than the owner. */
 const FOREIGN_ACCESS = 0o077;
@@ -33,7 +33,7 @@ export class MasterKeyFile implements MasterKeySource {
     if (!isFirst) throw missingFileFault(this.#path);
     // If two processes create the file at once, both use the same key: link(2) fails if the file exists.
     // If another process has replaced `master-key` meanwhile, it may have removed this temporary file as unfinished.
-    const temporaryPath = await this.#write([masterKey(newKey())]);
+    const temporaryPath = await this.#write([masterKeyOf(newKey())]);
     await link(temporaryPath, this.#path).catch(error => {
       if (!hasCode(error, 'EEXIST') && !hasCode(error, 'ENOENT')) throw error;
     });
@@ -43,7 +43,7 @@ export class MasterKeyFile implements MasterKeySource {
   }
 
   async next(): Promise<MasterKey> {
-    const nextKey = masterKey(newKey());
+    const nextKey = masterKeyOf(newKey());
     await this.#replace([nextKey, ...(await this.read({ isFirst: false }))]);
     return nextKey;
   }

@@ -12,13 +12,13 @@ export type MasterKeyOrigin = { readonly given: Secret } | { readonly command: s
 
 export function masterKeySource(origin: MasterKeyOrigin): MasterKeySource {
   if ('given' in origin)
-    return suppliedKeys('BERTH_MASTER_KEY', async () => readMasterKeys(origin.given.reveal(), 'BERTH_MASTER_KEY'));
-  if ('command' in origin) return suppliedKeys('BERTH_MASTER_KEY_COMMAND', () => runCommand(origin.command));
+    return suppliedKeySource('BERTH_MASTER_KEY', async () => readMasterKeys(origin.given.reveal(), 'BERTH_MASTER_KEY'));
+  if ('command' in origin) return suppliedKeySource('BERTH_MASTER_KEY_COMMAND', () => runCommand(origin.command));
   return new MasterKeyFile(origin.dataDir);
 }
 
 /** The operator changes the master key by listing the new key first, followed by the old one. */
-const suppliedKeys = (name: string, read: () => Promise<readonly MasterKey[]>): MasterKeySource => ({
+const suppliedKeySource = (name: string, read: () => Promise<readonly MasterKey[]>): MasterKeySource => ({
   name,
   read,
   next: async currentId => {
@@ -32,7 +32,7 @@ const suppliedKeys = (name: string, read: () => Promise<readonly MasterKey[]>): 
   keepOnly: async () => {},
 });
 
-const COMMAND_MS = 10_000;
+const COMMAND_TIMEOUT_MS = 10_000;
 const OUTPUT_BYTES_MAX = 4096;
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
@@ -42,20 +42,20 @@ const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
  */
 async function runCommand(command: string): Promise<readonly MasterKey[]> {
   const run = promisify(execFile);
-  const limits = { timeout: COMMAND_MS, killSignal: 'SIGKILL', maxBuffer: OUTPUT_BYTES_MAX } as const;
+  const limits = { timeout: COMMAND_TIMEOUT_MS, killSignal: 'SIGKILL', maxBuffer: OUTPUT_BYTES_MAX } as const;
   try {
     const { stdout } = await run('/bin/sh', ['-c', command], { ...limits, env: { PATH, HOME: homedir() } });
     return readMasterKeys(stdout, 'The output of BERTH_MASTER_KEY_COMMAND');
   } catch (error) {
     if (error instanceof Fault) throw error;
     const failure = error instanceof Error && 'killed' in error && error.killed ? 'took too long' : 'failed';
-    throw new Fault('master_key_unusable', `BERTH_MASTER_KEY_COMMAND ${failure}${codeOf(error)}.`, {
-      advice: `The command must print the master key within ${COMMAND_MS / 1000} seconds and exit with 0.`,
+    throw new Fault('master_key_unusable', `BERTH_MASTER_KEY_COMMAND ${failure}${codeText(error)}.`, {
+      advice: `The command must print the master key within ${COMMAND_TIMEOUT_MS / 1000} seconds and exit with 0.`,
     });
   }
 }
 
-const codeOf = (error: unknown): string =>
+const codeText = (error: unknown): string =>
   error instanceof Error && 'code' in error && (typeof error.code === 'number' || typeof error.code === 'string')
     ? ` (${error.code})`
     : '';

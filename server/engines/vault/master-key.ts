@@ -23,7 +23,7 @@ export interface MasterKeySource {
 
 const ID_CHARACTERS = 16;
 
-export function masterKey(key: Key): MasterKey {
+export function masterKeyOf(key: Key): MasterKey {
   const hash = createHash('sha256').update('berth master key').update(key.reveal());
   return { id: hash.digest('hex').slice(0, ID_CHARACTERS), key };
 }
@@ -43,7 +43,7 @@ export function readMasterKeys(text: string, from: string): readonly MasterKey[]
       : BASE64.test(token)
         ? Buffer.from(token, 'base64')
         : Buffer.alloc(0);
-    return bytes.length === KEY_BYTES ? [masterKey(new Secret(bytes))] : [];
+    return bytes.length === KEY_BYTES ? [masterKeyOf(new Secret(bytes))] : [];
   });
   if (keys.length > 0 && keys.length === tokens.length) return keys;
   throw new Fault('master_key_unusable', `${from} contains no master key, or contains text that is not a master key.`, {

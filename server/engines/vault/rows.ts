@@ -10,7 +10,7 @@ export interface DataKeyRow {
 }
 
 /** The owner of data that belongs to no application. The row of this owner contains the id of the master key in use. */
-export const INSTALLATION = '00000000-0000-0000-0000-000000000000';
+export const INSTALLATION_ID = '00000000-0000-0000-0000-000000000000';
 
 export interface DataKeyRows {
   get(owner: string): Promise<DataKeyRow | undefined>;

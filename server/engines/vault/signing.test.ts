@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHmac, createPrivateKey } from 'node:crypto';
 import { test } from 'node:test';
 import { CompactSign } from 'jose';
-import { newSigningKey, sign, verified } from './signing.ts';
+import { newSigningKey, sign, verify } from './signing.ts';
 
 const TYP = 'berth-test+jwt';
 const key = await newSigningKey();
@@ -14,16 +14,16 @@ const [, payload = ''] = jws.split('.');
 test('verifies a value that was signed with a retired key', async () => {
   const next = await newSigningKey();
   const both = new Map([[next.kid, next.jwk], ...keys]);
-  assert.equal((await verified(jws, TYP, both))?.toString(), '{"a":1}');
+  assert.equal((await verify(jws, TYP, both))?.toString(), '{"a":1}');
 });
 
 test('rejects a value with another type, an unknown key or a changed character', async () => {
   const assertRejected = async (text: string, typ = TYP, known: ReadonlyMap<string, typeof key.jwk> = keys) =>
-    assert.equal(await verified(text, typ, known), undefined, text);
+    assert.equal(await verify(text, typ, known), undefined, text);
   await assertRejected(jws, 'other+jwt');
   await assertRejected(jws, TYP, new Map());
-  const other = await newSigningKey();
-  await assertRejected(jws, TYP, new Map([[key.kid, other.jwk]]));
+  const otherKey = await newSigningKey();
+  await assertRejected(jws, TYP, new Map([[key.kid, otherKey.jwk]]));
   for (let at = 0; at < jws.length - 1; at += 7)
     await assertRejected(`${jws.slice(0, at)}${jws[at] === 'A' ? 'B' : 'A'}${jws.slice(at + 1)}`);
   for (const text of ['', '..', 'a.b.c', `${part({ alg: 'none', typ: TYP, kid: key.kid })}.${payload}.`])

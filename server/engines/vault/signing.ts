@@ -25,13 +25,13 @@ export async function newSigningKey(): Promise<NewSigningKey> {
 }
 
 export async function publicKeyOf(privateKey: Secret<Buffer>): Promise<PublicKey> {
-  const { x = '' } = createPublicKey(privateKeyOf(privateKey)).export({ format: 'jwk' });
+  const { x = '' } = createPublicKey(keyObjectOf(privateKey)).export({ format: 'jwk' });
   const jwk = { kty: 'OKP', crv: 'Ed25519', x };
   const kid = await calculateJwkThumbprint(jwk);
   return { kid, jwk: { ...jwk, kid, alg: 'EdDSA', use: 'sig' } };
 }
 
-const privateKeyOf = (privateKey: Secret<Buffer>) =>
+const keyObjectOf = (privateKey: Secret<Buffer>) =>
   createPrivateKey({ key: privateKey.reveal(), format: 'der', type: 'pkcs8' });
 
 export interface Signer {
@@ -40,7 +40,7 @@ export interface Signer {
 }
 
 export function sign({ kid, privateKey }: Signer, typ: string, payload: Uint8Array): Promise<string> {
-  return new CompactSign(payload).setProtectedHeader({ alg: 'EdDSA', typ, kid }).sign(privateKeyOf(privateKey));
+  return new CompactSign(payload).setProtectedHeader({ alg: 'EdDSA', typ, kid }).sign(keyObjectOf(privateKey));
 }
 
 /**
@@ -48,12 +48,12 @@ export function sign({ kid, privateKey }: Signer, typ: string, payload: Uint8Arr
  * a JWS.
  */
 export const signBytes = ({ privateKey }: Signer, bytes: Uint8Array): Buffer =>
-  signWith(null, bytes, privateKeyOf(privateKey));
+  signWith(null, bytes, keyObjectOf(privateKey));
 
 /**
  * Returns the payload, or undefined if none of these keys signed the JWS with the type `typ`. `jwks` is keyed by kid.
  */
-export async function verified(
+export async function verify(
   jws: string,
   typ: string,
   jwks: ReadonlyMap<string, JsonObject>,

@@ -8,8 +8,8 @@ import { systemClock } from '../../kit/clock.ts';
 import { isFault } from '../../kit/fault.ts';
 import { Secret } from '../../kit/secret.ts';
 import { type MasterKeyOrigin, masterKeySource } from './master-key-source.ts';
-import { type DataKeyRow, type DataKeyRows, INSTALLATION } from './rows.ts';
-import { type Place, rotateMasterKey, Vault, type VaultParts } from './vault.ts';
+import { type DataKeyRow, type DataKeyRows, INSTALLATION_ID } from './rows.ts';
+import { rotateMasterKey, type SealBinding, Vault, type VaultParts } from './vault.ts';
 
 const folders: string[] = [];
 after(() => {
@@ -30,19 +30,19 @@ function memoryRows(): DataKeyRows & { readonly rows: Map<string, DataKeyRow>; f
     failing: false,
     get: async owner => rows.get(owner),
     insertFirst: async row => {
-      if (!rows.has(INSTALLATION)) rows.set(INSTALLATION, row);
-      return rows.get(INSTALLATION) ?? row;
+      if (!rows.has(INSTALLATION_ID)) rows.set(INSTALLATION_ID, row);
+      return rows.get(INSTALLATION_ID) ?? row;
     },
     insert: async row => {
-      const isCurrent = rows.get(INSTALLATION)?.master === row.master;
+      const isCurrent = rows.get(INSTALLATION_ID)?.master === row.master;
       if (isCurrent && !rows.has(row.owner)) rows.set(row.owner, row);
       return rows.get(row.owner);
     },
     remove: async owner => void rows.delete(owner),
     async change(work) {
-      const changed = await work([...rows.values()]);
+      const changedRows = await work([...rows.values()]);
       if (this.failing) throw new Error('killed before the commit');
-      for (const row of changed) rows.set(row.owner, row);
+      for (const row of changedRows) rows.set(row.owner, row);
     },
   };
 }
@@ -53,27 +53,27 @@ const partsOf = (rows: DataKeyRows, origin: MasterKeyOrigin): VaultParts => ({
   clock: systemClock,
 });
 
-const A: Place = { owner: '01a1fa50-5319-7450-a6b3-c787ada50631', kind: 'credential', id: 'one', version: 1 };
-const B: Place = { ...A, owner: '01a1fa50-5319-7450-a6b3-c787ada50632' };
+const A: SealBinding = { owner: '01a1fa50-5319-7450-a6b3-c787ada50631', kind: 'credential', id: 'one', version: 1 };
+const B: SealBinding = { ...A, owner: '01a1fa50-5319-7450-a6b3-c787ada50632' };
 const text = (plain: Secret<Buffer>): string => plain.reveal().toString();
 
 test('opens a value only for the row for which it was sealed, and hides the opened value in printed output', async () => {
   const rows = memoryRows();
   const parts = partsOf(rows, { dataDir: makeFolder() });
   const vault = await Vault.open(parts);
-  const sealed = await vault.seal(A, Buffer.from('a secret'));
-  assert.ok(!sealed.includes('secret'));
-  assert.notDeepEqual(sealed, await vault.seal(A, Buffer.from('a secret')));
+  const sealedBytes = await vault.seal(A, Buffer.from('a secret'));
+  assert.ok(!sealedBytes.includes('secret'));
+  assert.notDeepEqual(sealedBytes, await vault.seal(A, Buffer.from('a secret')));
   const laterVault = await Vault.open(parts);
-  const opened = await laterVault.open(A, sealed);
-  assert.equal(text(opened), 'a secret');
-  assert.doesNotMatch(inspect(opened) + JSON.stringify(opened) + String(opened), /secret/);
+  const openedSecret = await laterVault.open(A, sealedBytes);
+  assert.equal(text(openedSecret), 'a secret');
+  assert.doesNotMatch(inspect(openedSecret) + JSON.stringify(openedSecret) + String(openedSecret), /secret/);
   for (const other of [B, { ...A, kind: 'totp' }, { ...A, id: 'two' }, { ...A, version: 2 }])
-    await assert.rejects(laterVault.open(other, sealed));
-  for (let at = 0; at < sealed.length; at += 1) {
-    const altered = Buffer.from(sealed);
-    altered.writeUInt8(altered.readUInt8(at) ^ 1, at);
-    await assert.rejects(laterVault.open(A, altered), `byte ${at}`);
+    await assert.rejects(laterVault.open(other, sealedBytes));
+  for (let at = 0; at < sealedBytes.length; at += 1) {
+    const alteredBytes = Buffer.from(sealedBytes);
+    alteredBytes.writeUInt8(alteredBytes.readUInt8(at) ^ 1, at);
+    await assert.rejects(laterVault.open(A, alteredBytes), `byte ${at}`);
   }
   await assert.rejects(laterVault.open(A, Buffer.alloc(0)));
   await assert.rejects(laterVault.seal({ ...A, id: 'one|1' }, Buffer.from('x')));
@@ -82,47 +82,47 @@ test('opens a value only for the row for which it was sealed, and hides the open
 test('does not open a wrapped data key that was moved to another application', async () => {
   const rows = memoryRows();
   const parts = partsOf(rows, { dataDir: makeFolder() });
-  const sealed = await (await Vault.open(parts)).seal(A, Buffer.from('a secret'));
+  const sealedBytes = await (await Vault.open(parts)).seal(A, Buffer.from('a secret'));
   const row = rows.rows.get(A.owner) ?? assert.fail('no data key');
   rows.rows.set(B.owner, { ...row, owner: B.owner });
-  await assert.rejects((await Vault.open(parts)).open(B, sealed));
+  await assert.rejects((await Vault.open(parts)).open(B, sealedBytes));
 });
 
 test('a data key that is destroyed while its row is being read is not cached', async () => {
   const rows = memoryRows();
   const parts = partsOf(rows, { dataDir: makeFolder() });
-  const sealed = await (await Vault.open(parts)).seal(A, Buffer.from('a secret'));
+  const sealedBytes = await (await Vault.open(parts)).seal(A, Buffer.from('a secret'));
   const vault = await Vault.open(parts);
-  const held = Promise.withResolvers<void>();
+  const gate = Promise.withResolvers<void>();
   const { get } = rows;
   rows.get = async owner => {
     const row = await get(owner);
-    await held.promise;
+    await gate.promise;
     return row;
   };
-  const openPromise = vault.open(A, sealed);
+  const openPromise = vault.open(A, sealedBytes);
   await vault.destroy(A.owner);
-  held.resolve();
+  gate.resolve();
   assert.equal(text(await openPromise), 'a secret');
-  await assert.rejects(vault.open(A, sealed));
+  await assert.rejects(vault.open(A, sealedBytes));
 });
 
 test('a data key that is read while its row is being removed is not cached', async () => {
   const rows = memoryRows();
   const parts = partsOf(rows, { dataDir: makeFolder() });
-  const sealed = await (await Vault.open(parts)).seal(A, Buffer.from('a secret'));
+  const sealedBytes = await (await Vault.open(parts)).seal(A, Buffer.from('a secret'));
   const vault = await Vault.open(parts);
-  const held = Promise.withResolvers<void>();
+  const gate = Promise.withResolvers<void>();
   const { remove } = rows;
   rows.remove = async owner => {
-    await held.promise;
+    await gate.promise;
     await remove(owner);
   };
   const destroyPromise = vault.destroy(A.owner);
-  assert.equal(text(await vault.open(A, sealed)), 'a secret');
-  held.resolve();
+  assert.equal(text(await vault.open(A, sealedBytes)), 'a secret');
+  gate.resolve();
   await destroyPromise;
-  await assert.rejects(vault.open(A, sealed));
+  await assert.rejects(vault.open(A, sealedBytes));
 });
 
 test('stores the master key in a file that only its owner can read, and refuses a file that others can read', async () => {
@@ -146,9 +146,9 @@ test('processes that start at the same time use the same master key', async () =
   const dataDir = makeFolder();
   const rows = memoryRows();
   const vaults = await Promise.all([0, 1, 2, 3].map(() => Vault.open(partsOf(rows, { dataDir }))));
-  const sealed = await vaults[0]?.seal(A, Buffer.from('a secret'));
-  assert.ok(sealed);
-  for (const vault of vaults) assert.equal(text(await vault.open(A, sealed)), 'a secret');
+  const sealedBytes = await vaults[0]?.seal(A, Buffer.from('a secret'));
+  assert.ok(sealedBytes);
+  for (const vault of vaults) assert.equal(text(await vault.open(A, sealedBytes)), 'a secret');
   assert.deepEqual(readdirSync(dataDir), ['master-key']);
 });
 
@@ -156,31 +156,31 @@ test('a rotation replaces the master key in the file and in every row, even whil
   const dataDir = makeFolder();
   const rows = memoryRows();
   const runningVault = await Vault.open(partsOf(rows, { dataDir }));
-  const sealed = await runningVault.seal(A, Buffer.from('a secret'));
-  const fileBefore = readFileSync(join(dataDir, 'master-key'), 'utf8');
+  const sealedBytes = await runningVault.seal(A, Buffer.from('a secret'));
+  const textBefore = readFileSync(join(dataDir, 'master-key'), 'utf8');
   const masterIds = () => new Set([...rows.rows.values()].map(({ master }) => master));
   const [former = ''] = masterIds();
   assert.deepEqual(await rotateMasterKey(partsOf(rows, { dataDir })), { rewrappedCount: 2 });
   assert.equal(masterIds().size, 1);
   assert.ok(!masterIds().has(former));
-  const now = readFileSync(join(dataDir, 'master-key'), 'utf8');
-  assert.match(now, /^[0-9a-f]{64}\n$/);
-  assert.notEqual(now, fileBefore);
+  const fileAfter = readFileSync(join(dataDir, 'master-key'), 'utf8');
+  assert.match(fileAfter, /^[0-9a-f]{64}\n$/);
+  assert.notEqual(fileAfter, textBefore);
   assert.equal(statSync(join(dataDir, 'master-key')).mode & 0o777, 0o600);
-  assert.equal(text(await runningVault.open(A, sealed)), 'a secret');
+  assert.equal(text(await runningVault.open(A, sealedBytes)), 'a secret');
   // The running server has not read the new master key yet, and must not wrap data keys with the old one.
-  const secondSealed = await runningVault.seal(B, Buffer.from('another'));
+  const secondSealedBytes = await runningVault.seal(B, Buffer.from('another'));
   assert.equal(masterIds().size, 1);
-  const next = await Vault.open(partsOf(rows, { dataDir }));
-  assert.equal(text(await next.open(A, sealed)), 'a secret');
-  assert.equal(text(await next.open(B, secondSealed)), 'another');
+  const nextVault = await Vault.open(partsOf(rows, { dataDir }));
+  assert.equal(text(await nextVault.open(A, sealedBytes)), 'a secret');
+  assert.equal(text(await nextVault.open(B, secondSealedBytes)), 'another');
 });
 
 test('a rotation that is interrupted before or after its commit leaves a usable key', async () => {
   const dataDir = makeFolder();
   const rows = memoryRows();
-  const sealed = await (await Vault.open(partsOf(rows, { dataDir }))).seal(A, Buffer.from('a secret'));
-  const openValue = async () => text(await (await Vault.open(partsOf(rows, { dataDir }))).open(A, sealed));
+  const sealedBytes = await (await Vault.open(partsOf(rows, { dataDir }))).seal(A, Buffer.from('a secret'));
+  const openValue = async () => text(await (await Vault.open(partsOf(rows, { dataDir }))).open(A, sealedBytes));
   const countLines = () => readFileSync(join(dataDir, 'master-key'), 'utf8').trim().split('\n').length;
   rows.failing = true;
   await assert.rejects(rotateMasterKey(partsOf(rows, { dataDir })), /killed/);
@@ -202,9 +202,9 @@ test('a rotation removes key files of a killed process, but no copies that the o
   const dataDir = makeFolder();
   const rows = memoryRows();
   await Vault.open(partsOf(rows, { dataDir }));
-  const former = readFileSync(join(dataDir, 'master-key'));
+  const formerFile = readFileSync(join(dataDir, 'master-key'));
   for (const suffix of [crypto.randomUUID(), 'old', '2026-11-20'])
-    writeFileSync(join(dataDir, `master-key.${suffix}`), former, { mode: 0o600 });
+    writeFileSync(join(dataDir, `master-key.${suffix}`), formerFile, { mode: 0o600 });
   await rotateMasterKey(partsOf(rows, { dataDir }));
   assert.deepEqual(readdirSync(dataDir).sort(), ['master-key', 'master-key.2026-11-20', 'master-key.old']);
 });
@@ -214,15 +214,15 @@ const suppliedOrigin = (...keys: string[]): MasterKeyOrigin => ({ given: new Sec
 
 test('a supplied master key is rotated if the new key is listed before the current key', async () => {
   const rows = memoryRows();
-  const sealed = await (await Vault.open(partsOf(rows, suppliedOrigin(KEYS[0])))).seal(A, Buffer.from('a secret'));
+  const sealedBytes = await (await Vault.open(partsOf(rows, suppliedOrigin(KEYS[0])))).seal(A, Buffer.from('a secret'));
   await assert.rejects(Vault.open(partsOf(rows, suppliedOrigin(KEYS[1]))), error => isFault(error, 'master_key_wrong'));
   await assert.rejects(rotateMasterKey(partsOf(rows, suppliedOrigin(KEYS[0]))), error =>
     isFault(error, 'master_key_unchanged'),
   );
   const both = partsOf(rows, suppliedOrigin(KEYS[1], KEYS[0]));
-  assert.equal(text(await (await Vault.open(both)).open(A, sealed)), 'a secret');
+  assert.equal(text(await (await Vault.open(both)).open(A, sealedBytes)), 'a secret');
   await rotateMasterKey(both);
-  assert.equal(text(await (await Vault.open(partsOf(rows, suppliedOrigin(KEYS[1])))).open(A, sealed)), 'a secret');
+  assert.equal(text(await (await Vault.open(partsOf(rows, suppliedOrigin(KEYS[1])))).open(A, sealedBytes)), 'a secret');
 });
 
 test('reads the master key from a command, and shows neither the output nor the environment of the command in an error', async () => {
@@ -241,8 +241,8 @@ test('reads the master key from a command, and shows neither the output nor the 
 test('opening a value of an owner without a data key fails, and creates no key', async () => {
   const rows = memoryRows();
   const vault = await Vault.open(partsOf(rows, { dataDir: makeFolder() }));
-  const sealed = await vault.seal(A, Buffer.from('a secret'));
+  const sealedBytes = await vault.seal(A, Buffer.from('a secret'));
   await vault.destroy(A.owner);
-  await assert.rejects(vault.open(A, sealed), { message: `there is no data key for ${A.owner}` });
+  await assert.rejects(vault.open(A, sealedBytes), { message: `there is no data key for ${A.owner}` });
   assert.equal(await rows.get(A.owner), undefined);
 });

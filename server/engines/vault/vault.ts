@@ -6,10 +6,10 @@ import { Fault } from '../../kit/fault.ts';
 import type { Secret } from '../../kit/secret.ts';
 import { type Key, newKey, open, seal } from './envelope.ts';
 import type { MasterKey, MasterKeySource } from './master-key.ts';
-import { type DataKeyRow, type DataKeyRows, INSTALLATION } from './rows.ts';
+import { type DataKeyRow, type DataKeyRows, INSTALLATION_ID } from './rows.ts';
 
 /** Identifies the row and the version to which sealed data is bound. */
-export interface Place {
+export interface SealBinding {
   /** The id of an application or a consumer, or INSTALLATION. */
   readonly owner: string;
   readonly kind: string;
@@ -23,8 +23,8 @@ export interface Place {
 
 /** Seals and opens the data of one owner. */
 export interface OwnerVault {
-  seal(place: Omit<Place, 'owner'>, plain: Uint8Array): Buffer;
-  open(place: Omit<Place, 'owner'>, sealed: Buffer): Secret<Buffer>;
+  seal(place: Omit<SealBinding, 'owner'>, plain: Uint8Array): Buffer;
+  open(place: Omit<SealBinding, 'owner'>, sealed: Buffer): Secret<Buffer>;
 }
 
 export interface VaultParts {
@@ -35,13 +35,13 @@ export interface VaultParts {
 
 const CACHED_KEYS_MAX = 1_000;
 /** The maximum number of attempts to create a data key. An attempt fails if the master key is changed meanwhile. */
-const TRIES_MAX = 3;
+const CREATE_ATTEMPTS_MAX = 3;
 
 export class Vault {
   readonly #parts: VaultParts;
   #masterKeyById: ReadonlyMap<string, MasterKey>;
   /** Cached data keys by owner, in the order in which they were added. */
-  readonly #keys = new Map<string, Key>();
+  readonly #dataKeyByOwner = new Map<string, Key>();
   /** The number of data keys that this process has destroyed. */
   #destroyedCount = 0;
 
@@ -53,23 +53,23 @@ export class Vault {
   /** @throws Fault `master_key_wrong` if the database was used with another master key. */
   static async open(parts: VaultParts): Promise<Vault> {
     const { rows, masterKeys, clock } = parts;
-    const existingRow = await rows.get(INSTALLATION);
+    const existingRow = await rows.get(INSTALLATION_ID);
     const availableKeys = await masterKeys.read({ isFirst: !existingRow });
     const vault = new Vault(parts, availableKeys);
     const [firstMasterKey] = availableKeys;
     if (!firstMasterKey) throw new Error(`${masterKeys.name} has no master key`);
-    const row = existingRow ?? (await rows.insertFirst(wrap(INSTALLATION, newKey(), firstMasterKey, clock.now())));
-    vault.#keys.set(INSTALLATION, await vault.#unwrap(row));
+    const row = existingRow ?? (await rows.insertFirst(wrap(INSTALLATION_ID, newKey(), firstMasterKey, clock.now())));
+    vault.#dataKeyByOwner.set(INSTALLATION_ID, await vault.#unwrap(row));
     if (availableKeys.length > 1) await forgetUnusedMasterKeys(parts);
     return vault;
   }
 
-  async seal(place: Place, plain: Uint8Array): Promise<Buffer> {
-    return seal(await this.#keyOf(place.owner), plain, associatedData(place));
+  async seal(place: SealBinding, plain: Uint8Array): Promise<Buffer> {
+    return seal(await this.#keyOf(place.owner), plain, associatedDataOf(place));
   }
 
-  async open(place: Place, sealed: Buffer): Promise<Secret<Buffer>> {
-    return open(await this.#keyOf(place.owner, { mayCreate: false }), sealed, associatedData(place));
+  async open(place: SealBinding, sealed: Buffer): Promise<Secret<Buffer>> {
+    return open(await this.#keyOf(place.owner, { mayCreate: false }), sealed, associatedDataOf(place));
   }
 
   /**
@@ -80,22 +80,22 @@ export class Vault {
   async of(owner: string): Promise<OwnerVault> {
     const key = await this.#keyOf(owner);
     return {
-      seal: (place, plain) => seal(key, plain, associatedData({ owner, ...place })),
-      open: (place, sealed) => open(key, sealed, associatedData({ owner, ...place })),
+      seal: (place, plain) => seal(key, plain, associatedDataOf({ owner, ...place })),
+      open: (place, sealed) => open(key, sealed, associatedDataOf({ owner, ...place })),
     };
   }
 
   /** Destroys the data key of an owner. Other processes may keep the key in memory until they restart. */
   async destroy(owner: string): Promise<void> {
-    this.#keys.delete(owner);
+    this.#dataKeyByOwner.delete(owner);
     await this.#parts.rows.remove(owner);
     // The key may have been fetched again before its row was removed.
-    this.#keys.delete(owner);
+    this.#dataKeyByOwner.delete(owner);
     this.#destroyedCount += 1;
   }
 
   async #keyOf(owner: string, { mayCreate = true } = {}): Promise<Key> {
-    const cachedKey = this.#keys.get(owner);
+    const cachedKey = this.#dataKeyByOwner.get(owner);
     if (cachedKey) return cachedKey;
     const destroyedCountBefore = this.#destroyedCount;
     const existingRow = await this.#parts.rows.get(owner);
@@ -105,10 +105,10 @@ export class Vault {
     // Does not cache the key if any key was destroyed since the row was read, because the destroyed key may be this
     // key.
     if (this.#destroyedCount !== destroyedCountBefore) return key;
-    this.#keys.set(owner, key);
-    for (const oldest of this.#keys.keys()) {
-      if (this.#keys.size <= CACHED_KEYS_MAX) break;
-      this.#keys.delete(oldest);
+    this.#dataKeyByOwner.set(owner, key);
+    for (const oldestOwner of this.#dataKeyByOwner.keys()) {
+      if (this.#dataKeyByOwner.size <= CACHED_KEYS_MAX) break;
+      this.#dataKeyByOwner.delete(oldestOwner);
     }
     return key;
   }
@@ -119,12 +119,14 @@ export class Vault {
    */
   async #createKey(owner: string): Promise<DataKeyRow> {
     const { rows, clock } = this.#parts;
-    for (let attempt = 1; attempt <= TRIES_MAX; attempt += 1) {
-      const masterKeyId = (await rows.get(INSTALLATION))?.master ?? '';
+    for (let attempt = 1; attempt <= CREATE_ATTEMPTS_MAX; attempt += 1) {
+      const masterKeyId = (await rows.get(INSTALLATION_ID))?.master ?? '';
       const insertedRow = await rows.insert(wrap(owner, newKey(), await this.#masterKeyFor(masterKeyId), clock.now()));
       if (insertedRow) return insertedRow;
     }
-    throw new Error(`no data key could be created: the master key changed during each of ${TRIES_MAX} attempts`);
+    throw new Error(
+      `no data key could be created: the master key changed during each of ${CREATE_ATTEMPTS_MAX} attempts`,
+    );
   }
 
   async #unwrap(row: DataKeyRow): Promise<Key> {
@@ -149,19 +151,19 @@ export class Vault {
 export async function rotateMasterKey({ rows, masterKeys }: VaultParts): Promise<{ readonly rewrappedCount: number }> {
   let rewrappedCount = 0;
   await rows.change(async existingRows => {
-    const installationRow = existingRows.find(({ owner }) => owner === INSTALLATION);
+    const installationRow = existingRows.find(({ owner }) => owner === INSTALLATION_ID);
     if (!installationRow)
       throw new Error('the vault has no data key for the installation; start the server once, which creates the key');
     const mastersById = byId(await masterKeys.read({ isFirst: false }));
     const nextMasterKey = await masterKeys.next(installationRow.master);
     rewrappedCount = existingRows.length;
     return existingRows.map(row => {
-      const master = mastersById.get(row.master);
-      if (!master)
+      const masterKey = mastersById.get(row.master);
+      if (!masterKey)
         throw new Fault('master_key_wrong', `${masterKeys.name} lacks a master key that the database uses.`, {
           advice: 'Add the missing key after the new key, and run `berth vault rotate` again.',
         });
-      return wrap(row.owner, unwrap(row, master), nextMasterKey, row.createdAt);
+      return wrap(row.owner, unwrap(row, masterKey), nextMasterKey, row.createdAt);
     });
   });
   // The old key is needed until the rows are durable.
@@ -187,7 +189,7 @@ const unwrap = ({ owner, master, wrapped }: DataKeyRow, { key }: MasterKey): Key
   open(key, wrapped, `data key|${owner}|${master}`);
 
 /** Throws if a part contains the separator, because two different places could then have the same associated data. */
-function associatedData({ owner, kind, id, version }: Place): string {
+function associatedDataOf({ owner, kind, id, version }: SealBinding): string {
   if ([owner, kind, id].some(part => part.includes('|')))
     throw new Error('a place in the vault contains a vertical bar in its name');
   return [owner, kind, id, version].join('|');

@@ -88,31 +88,42 @@ test('passes commands about the page, and refuses commands that affect more than
 });
 
 test('rewrites setAutoAttach to attach only to children of the page, without waiting for a debugger', async () => {
-  const asked = { autoAttach: true, waitForDebuggerOnStart: true, flatten: false, filter: [{ type: 'page' }] };
-  const verdict = await createJudge()('Target.setAutoAttach', asked);
+  const autoAttachParams = {
+    autoAttach: true,
+    waitForDebuggerOnStart: true,
+    flatten: false,
+    filter: [{ type: 'page' }],
+  };
+  const verdict = await createJudge()('Target.setAutoAttach', autoAttachParams);
   assert.ok('rewrite' in verdict);
   const { filter, ...rest } = verdict.rewrite;
   assert.deepEqual(rest, { autoAttach: true, waitForDebuggerOnStart: false, flatten: true });
-  const types = JSON.stringify(filter);
-  assert.ok(types.includes('"iframe"') && types.endsWith('{"exclude":true}]'));
-  for (const type of ['page', 'tab', 'browser']) assert.ok(!types.includes(`"${type}"`), type);
+  const filterText = JSON.stringify(filter);
+  assert.ok(filterText.includes('"iframe"') && filterText.endsWith('{"exclude":true}]'));
+  for (const type of ['page', 'tab', 'browser']) assert.ok(!filterText.includes(`"${type}"`), type);
 });
 
 test('responds directly to clearing an override that DevTools did not set, and otherwise restores the overrides of other clients', async () => {
   const judge = createJudge();
-  const media = { media: '', features: [{ name: 'prefers-color-scheme', value: '' }] };
-  const network = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: -1, connectionType: 'none' };
+  const mediaParams = { media: '', features: [{ name: 'prefers-color-scheme', value: '' }] };
+  const networkParams = {
+    offline: false,
+    latency: 0,
+    downloadThroughput: -1,
+    uploadThroughput: -1,
+    connectionType: 'none',
+  };
   for (const [method, params] of [
-    ['Emulation.setEmulatedMedia', media],
+    ['Emulation.setEmulatedMedia', mediaParams],
     ['Emulation.setFocusEmulationEnabled', { enabled: false }],
     ['Emulation.setCPUThrottlingRate', { rate: 1 }],
     ['Emulation.clearDeviceMetricsOverride', {}],
-    ['Network.overrideNetworkState', network],
+    ['Network.overrideNetworkState', networkParams],
   ] as const)
     assert.equal(word(await judge(method, params)), 'respondWith', method);
-  const rules = { offline: false, emulateOfflineServiceWorker: false, matchedNetworkConditions: [] };
-  const byRule = await judge('Network.emulateNetworkConditionsByRule', rules);
-  assert.deepEqual(byRule, { respondWith: { ruleIds: [] } }, 'the front end requires ruleIds');
+  const ruleParams = { offline: false, emulateOfflineServiceWorker: false, matchedNetworkConditions: [] };
+  const ruleVerdict = await judge('Network.emulateNetworkConditionsByRule', ruleParams);
+  assert.deepEqual(ruleVerdict, { respondWith: { ruleIds: [] } }, 'the front end requires ruleIds');
   const size = { width: 400, height: 300, deviceScaleFactor: 1, mobile: true };
   assert.equal(word(await judge('Emulation.setDeviceMetricsOverride', size)), 'pass');
   assert.equal(word(await judge('Emulation.clearDeviceMetricsOverride')), 'restoreOthers');
@@ -122,7 +133,7 @@ test('responds directly to clearing an override that DevTools did not set, and o
     'an unavailable position is an override too',
   );
   assert.equal(word(await judge('Emulation.setEmulatedMedia', { media: 'print' })), 'pass');
-  assert.equal(word(await judge('Emulation.setEmulatedMedia', media)), 'restoreOthers');
+  assert.equal(word(await judge('Emulation.setEmulatedMedia', mediaParams)), 'restoreOthers');
 });
 
 test('refuses input from DevTools while a viewer has control', async () => {
@@ -133,7 +144,7 @@ test('refuses input from DevTools while a viewer has control', async () => {
 });
 
 test('drops the events of a page during a masked hand-off', () => {
-  const told = Buffer.from(JSON.stringify({ method: 'Runtime.consoleAPICalled', params: {} }));
-  assert.equal(createPolicy(true, true).filterEvent?.(told), undefined);
-  assert.equal(createPolicy(true).filterEvent?.(told), told, 'nothing is masked');
+  const event = Buffer.from(JSON.stringify({ method: 'Runtime.consoleAPICalled', params: {} }));
+  assert.equal(createPolicy(true, true).filterEvent?.(event), undefined);
+  assert.equal(createPolicy(true).filterEvent?.(event), event, 'nothing is masked');
 });

@@ -90,7 +90,7 @@ const NETWORK_OVERRIDES: ReadonlySet<string> = new Set([
   'Page.setBypassCSP',
   'Page.setAdBlockingEnabled',
 ]);
-const WORKSPACE_FILE = '/.well-known/appspecific/com.chrome.devtools.json';
+const WORKSPACE_PATH = '/.well-known/appspecific/com.chrome.devtools.json';
 
 const PASS: Verdict = { pass: true };
 
@@ -123,7 +123,7 @@ export function devtoolsPolicy(parts: DevtoolsPolicyParts): Policy {
  * whether the site names such a folder on this machine.
  */
 const isWorkspaceLookup = ({ method, params }: Command): boolean =>
-  method === 'Network.loadNetworkResource' && typeof params.url === 'string' && params.url.endsWith(WORKSPACE_FILE);
+  method === 'Network.loadNetworkResource' && typeof params.url === 'string' && params.url.endsWith(WORKSPACE_PATH);
 
 const isOverride = (method: string): boolean =>
   /^Emulation\.(?:set|clear)/.test(method) || NETWORK_OVERRIDES.has(method);
@@ -158,10 +158,14 @@ const CLEARING_RESPONSES: Readonly<Record<string, JsonObject>> = { [EMULATE_BY_R
 
 const NEUTRAL_VALUES: ReadonlySet<unknown> = new Set([undefined, null, false, '', 'none', 'default', 0, -1]);
 /** Commands for which an empty value is also an override. */
-const NEVER_NEUTRAL: ReadonlySet<string> = new Set(['Emulation.setGeolocationOverride', 'Emulation.setIdleOverride']);
+const NEVER_NEUTRAL_COMMANDS: ReadonlySet<string> = new Set([
+  'Emulation.setGeolocationOverride',
+  'Emulation.setIdleOverride',
+]);
 
 /** Whether the command clears an override. */
-const isNeutral = (method: string, params: JsonObject): boolean => !NEVER_NEUTRAL.has(method) && isEmpty(params);
+const isNeutral = (method: string, params: JsonObject): boolean =>
+  !NEVER_NEUTRAL_COMMANDS.has(method) && isEmpty(params);
 
 function isEmpty(params: JsonObject): boolean {
   return Object.entries(params).every(([name, value]) => {

@@ -9,7 +9,7 @@ const UINT32 = 2 ** 32;
 /** Encodes all messages as frames in one buffer, so that they are sent in one write. */
 export function textFrames(messages: readonly Buffer[]): Buffer {
   let bytes = 0;
-  for (const { length } of messages) bytes += headerBytes(length) + length;
+  for (const { length } of messages) bytes += headerBytesOf(length) + length;
   const frames = Buffer.allocUnsafe(bytes);
   let at = 0;
   for (const message of messages) {
@@ -22,12 +22,12 @@ export function textFrames(messages: readonly Buffer[]): Buffer {
 
 /** Returns the frame header for a message that is written separately. */
 export function frameHeader(payloadBytes: number): Buffer {
-  const head = Buffer.allocUnsafe(headerBytes(payloadBytes));
+  const head = Buffer.allocUnsafe(headerBytesOf(payloadBytes));
   writeHeader(head, 0, payloadBytes);
   return head;
 }
 
-const headerBytes = (payloadBytes: number): number =>
+const headerBytesOf = (payloadBytes: number): number =>
   payloadBytes < LENGTH_16 ? 2 : payloadBytes <= LENGTH_16_MAX ? 4 : 10;
 
 /** Writes a frame header. Returns the offset of the payload. */

@@ -8,7 +8,7 @@ import type { JsonObject } from '../../kit/json.ts';
  * Commands that act on pages, such as navigation. Like the commands of the Input domain, they wait while a person has
  * control.
  */
-const CONTROL_COMMANDS: ReadonlySet<string> = new Set([
+const PAGE_ACTION_COMMANDS: ReadonlySet<string> = new Set([
   'Page.navigate',
   'Page.reload',
   'Page.navigateToHistoryEntry',
@@ -60,26 +60,26 @@ const PASSING_COMMANDS: ReadonlySet<string> = new Set([
   ],
   ...['Fetch.continueWithAuth', 'ServiceWorker.enable'],
 ]);
-const PASSING_DOMAIN = 'Emulation.';
+const PASSING_DOMAIN_PREFIX = 'Emulation.';
 /** This command passes if its script is empty, because clients create their isolated world with an empty script. */
 const NEW_DOCUMENT_SCRIPT = 'Page.addScriptToEvaluateOnNewDocument';
 
-const isInput = (method: string): boolean =>
-  CONTROL_COMMANDS.has(method) || (method.startsWith('Input.') && !INPUT_SETTINGS.has(method));
+const isPageAction = (method: string): boolean =>
+  PAGE_ACTION_COMMANDS.has(method) || (method.startsWith('Input.') && !INPUT_SETTINGS.has(method));
 
 /** Whether a command with this method may have to be delayed or changed. */
 export const mayWait = (method: string, { wasRequested, isMasked, allowedOrigins }: Control): boolean =>
-  isInput(method) ||
+  isPageAction(method) ||
   (wasRequested && method === EVALUATE) ||
   (allowedOrigins !== undefined && CONTINUE_COMMANDS.has(method)) ||
   (isMasked &&
     (CONTINUE_COMMANDS.has(method) ||
       TITLE_COMMANDS.has(method) ||
-      !(PASSING_COMMANDS.has(method) || method.startsWith(PASSING_DOMAIN))));
+      !(PASSING_COMMANDS.has(method) || method.startsWith(PASSING_DOMAIN_PREFIX))));
 
 export function mustWait({ method, params }: Command, { wasRequested, isMasked }: Control): boolean {
-  if (isInput(method) || (wasRequested && method === EVALUATE && params.userGesture === true)) return true;
-  if (!isMasked || PASSING_COMMANDS.has(method) || method.startsWith(PASSING_DOMAIN)) return false;
+  if (isPageAction(method) || (wasRequested && method === EVALUATE && params.userGesture === true)) return true;
+  if (!isMasked || PASSING_COMMANDS.has(method) || method.startsWith(PASSING_DOMAIN_PREFIX)) return false;
   return method !== NEW_DOCUMENT_SCRIPT || params.source !== '';
 }
 
@@ -91,7 +91,7 @@ export const hasPassedGuard = ({ method, isForBrowser }: Command, { allowedOrigi
   allowedOrigins !== undefined && isForBrowser && CONTINUE_COMMANDS.has(method);
 
 /** The parameters that continue an intercepted request as the page sent it. */
-export const unchangedRequest = ({ requestId = null, interceptResponse }: JsonObject): JsonObject => ({
+export const unchangedRequestParams = ({ requestId = null, interceptResponse }: JsonObject): JsonObject => ({
   requestId,
   ...(interceptResponse === undefined ? {} : { interceptResponse }),
 });

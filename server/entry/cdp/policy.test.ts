@@ -9,7 +9,13 @@ let contextIds: string[] = [];
 const preparedContexts: string[] = [];
 let closeRequestCount = 0;
 const downloadCaptures: string[] = [];
+let pageCount = 1;
 const browser = {
+  contextsMax: 50,
+  pagesMax: 200,
+  get pageCount() {
+    return pageCount;
+  },
   downloadFolder: DOWNLOAD_FOLDER,
   uploadFolder: '/tmp/.uploads',
   captureDownloads: async () => void downloadCaptures.push('kept'),
@@ -136,6 +142,15 @@ test('refuses the fifty-first browser context', async () => {
   contextIds = [];
 });
 
+test('refuses a page beyond the limit, and creates one below it', async () => {
+  const params = { url: 'about:blank' };
+  pageCount = 200;
+  assert.equal(word(await judge('Target.createTarget', params)), 'refuse');
+  pageCount = 199;
+  assert.equal(word(await judge('Target.createTarget', params)), 'pass');
+  pageCount = 1;
+});
+
 test('responds to Browser.close without sending it to the browser, and asks the session to close', async () => {
   closeRequestCount = 0;
   assert.deepEqual(await judge('Browser.close'), { respondWith: {} });
@@ -172,20 +187,21 @@ test('maps paths of uploaded files to the upload folder if there is no jail', as
   assert.deepEqual(dropVerdict, {
     rewrite: { type: 'drop', data: { items: [], files: [`${folder}/a$&b.pdf`, `${DOWNLOAD_FOLDER}/x`] } },
   });
-  const foreign = { nodeId: 3, files: [`${folder}/../../2/uploads/a`] };
+  const foreignParams = { nodeId: 3, files: [`${folder}/../../2/uploads/a`] };
   assert.ok(
-    'refuse' in (await unjailedPolicy.judge({ method: 'DOM.setFileInputFiles', params: foreign, isForBrowser: false })),
+    'refuse' in
+      (await unjailedPolicy.judge({ method: 'DOM.setFileInputFiles', params: foreignParams, isForBrowser: false })),
   );
 });
 
 test('removes changes from a browser-level Fetch.continueRequest, but not from one of a page, during an unmasked hand-off with allowed origins', () => {
   const control = { handoffId: 'h', wasRequested: true, holder: 'x', fence: 1, isMasked: false, expiresAt: new Date() };
-  const change = { requestId: 'r', url: 'https://evil.example' };
+  const changedParams = { requestId: 'r', url: 'https://evil.example' };
   const judgeChange = (allowedOrigins: readonly string[] | undefined, isForBrowser: boolean) => {
     const lease = { control: { ...control, allowedOrigins }, judgeInput: () => 'pass' } as never;
     const { isWatched, judge } = clientPolicy({ browser, keepAlive: false, onCloseRequest: () => {}, lease });
     const method = 'Fetch.continueRequest';
-    return [isWatched?.(method), judge({ method, params: change, isForBrowser })];
+    return [isWatched?.(method), judge({ method, params: changedParams, isForBrowser })];
   };
   assert.deepEqual(judgeChange(['https://a.example'], true), [true, { rewrite: { requestId: 'r' } }]);
   assert.deepEqual(judgeChange(['https://a.example'], false), [true, { pass: true }], 'a page asks before the guard');
@@ -253,12 +269,18 @@ test('prevents changes to requests and responses during a masked hand-off, and h
   const lease = { control: { ...control, expiresAt: new Date() }, judgeInput: () => ({ refuse: 'waits' }) } as never;
   const maskedPolicy = clientPolicy({ browser, keepAlive: false, onCloseRequest: () => {}, lease });
   const judge = (method: string, params: JsonObject) => maskedPolicy.judge({ method, params, isForBrowser: false });
-  const change = { requestId: 'r', url: 'https://evil.example', responseCode: 307, responseHeaders: [], headers: [] };
+  const changedParams = {
+    requestId: 'r',
+    url: 'https://evil.example',
+    responseCode: 307,
+    responseHeaders: [],
+    headers: [],
+  };
   for (const method of ['Fetch.continueRequest', 'Fetch.continueResponse']) {
     assert.ok(maskedPolicy.isWatched?.(method));
-    assert.deepEqual(judge(method, change), { rewrite: { requestId: 'r' } });
+    assert.deepEqual(judge(method, changedParams), { rewrite: { requestId: 'r' } });
   }
-  assert.deepEqual(judge('Fetch.fulfillRequest', change), { refuse: 'waits' });
+  assert.deepEqual(judge('Fetch.fulfillRequest', changedParams), { refuse: 'waits' });
   const verdict = await judge('Target.getTargets', {});
   assert.ok('onResponse' in verdict && verdict.onResponse);
   const response = await verdict.onResponse({ result: { targetInfos: [{ targetId: 't', title: 'typed' }] } });
@@ -276,17 +298,26 @@ test('prevents changes to requests and responses during a masked hand-off, and h
     requestId: 'r',
     request: { url: 'https://a.example', headers: {} },
   });
-  const dialog = (text: string) => ({ url: 'https://a.example/', type: 'prompt', message: text, defaultPrompt: text });
-  assert.equal(filteredParams('Page.javascriptDialogOpening', dialog('typed')), undefined);
+  const dialogParams = (text: string) => ({
+    url: 'https://a.example/',
+    type: 'prompt',
+    message: text,
+    defaultPrompt: text,
+  });
+  assert.equal(filteredParams('Page.javascriptDialogOpening', dialogParams('typed')), undefined);
   const withheldDialogs = maskedPolicy.takeWithheld?.().map(one => JSON.parse(one.toString()).params);
-  assert.deepEqual(withheldDialogs, [{ ...dialog(''), hasBrowserHandler: false }], 'told at the end, without its text');
+  assert.deepEqual(
+    withheldDialogs,
+    [{ ...dialogParams(''), hasBrowserHandler: false }],
+    'told at the end, without its text',
+  );
   const closedParams = { result: true, userInput: 'typed' };
   assert.deepEqual(
     filteredParams('Page.javascriptDialogClosed', closedParams),
     { result: true, userInput: '' },
     'one from before',
   );
-  filteredParams('Page.javascriptDialogOpening', dialog('typed'));
+  filteredParams('Page.javascriptDialogOpening', dialogParams('typed'));
   assert.equal(
     filteredParams('Page.javascriptDialogClosed', closedParams),
     undefined,

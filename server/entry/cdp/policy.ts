@@ -12,7 +12,7 @@ import {
   mayWait,
   mustWait,
   TITLE_COMMANDS,
-  unchangedRequest,
+  unchangedRequestParams,
 } from './held-commands.ts';
 import { isDialogEvent, MaskedDialogs } from './masked-dialogs.ts';
 import { shownEvent, withoutTitle } from './masked-events.ts';
@@ -120,7 +120,7 @@ export function clientPolicy(parts: PolicyParts): Policy {
     if (!control) return judgeByRules(command);
     if (mustWait(command, control))
       return judgeAfterControl(lease.judgeInput(command.method), () => judgeByRules(command));
-    if (hasPassedGuard(command, control)) return { rewrite: unchangedRequest(command.params) };
+    if (hasPassedGuard(command, control)) return { rewrite: unchangedRequestParams(command.params) };
     return (control.isMasked ? judgeMasked(command) : undefined) ?? judgeByRules(command);
   };
   const dialogs = new MaskedDialogs();
@@ -142,7 +142,7 @@ export function clientPolicy(parts: PolicyParts): Policy {
 
 /** Returns the verdict on a command that passes in a masked hand-off only if the command or its response is changed. */
 function judgeMasked({ method, params }: Command): Verdict | undefined {
-  if (CONTINUE_COMMANDS.has(method)) return { rewrite: unchangedRequest(params) };
+  if (CONTINUE_COMMANDS.has(method)) return { rewrite: unchangedRequestParams(params) };
   if (!TITLE_COMMANDS.has(method)) return undefined;
   return {
     pass: true,

@@ -35,21 +35,21 @@ const COPY_BYTES_MAX = 64 * 1024;
 const UNREAD_COPY_BYTES_MAX = 1024 ** 2;
 /** The bytes of an incomplete incoming message are counted only if there are more than this. */
 const NOTED_ARRIVING_BYTES_MIN = 1024 ** 2;
-const PING_MS = 20_000;
+const PING_INTERVAL_MS = 20_000;
 /** A client that sends no byte for this long is considered gone. It gets at least two pings in this time. */
-const SILENCE_MS = 55_000;
-/** The minimum time between two checks for silence. The sum of this time and `SILENCE_MS` is less than a minute. */
-const CHECK_MS_MIN = 1_000;
+const SILENCE_TIMEOUT_MS = 55_000;
+/** The minimum time between two checks for silence. The sum of this time and `SILENCE_TIMEOUT_MS` is less than a minute. */
+const CHECK_INTERVAL_MS_MIN = 1_000;
 /**
  * The slowest rate at which a client may read. A ping arrives after everything that was written before it, so a client
  * with unread bytes gets the time that it needs to read them at this rate.
  */
 const READ_BYTES_PER_MS_MIN = 8;
-const SLOW_MS_MAX = 600_000;
+const SLOW_READ_MS_MAX = 600_000;
 /** The number of decimal digits of Number.MAX_SAFE_INTEGER. */
-const SAFE_DIGITS = 16;
-const IDLE_MS = 600_000;
-const CLOSE_MS = 2_000;
+const SAFE_INTEGER_DIGITS = 16;
+const IDLE_TIMEOUT_MS = 600_000;
+const CLOSE_TIMEOUT_MS = 2_000;
 /** The code 1013 means: try again later. */
 const TOO_SLOW_CLOSE: ClientClose = { code: 1013, reason: 'the client reads too slowly' };
 const TOO_MANY_UNREAD_CLOSES: Readonly<Record<LevelKind, ClientClose>> = {
@@ -99,7 +99,7 @@ export class Relay implements AttachedClient {
   #earlyBytes = 0;
   /** How many bytes of the incoming message have been received so far. */
   #arrivingBytes = 0;
-  readonly #watchedBytes: BytesWatch;
+  readonly #bytesWatch: BytesWatch;
   #lastByteMs: number;
   #writtenBytes = 0;
   /** The number of bytes written before the last ping that the client answered. */
@@ -114,7 +114,7 @@ export class Relay implements AttachedClient {
     this.#lastByteMs = parts.clock.monotonicMs();
     this.#lastCommandMs = this.#lastByteMs;
     const owner = { application: parts.live.applicationId, session: parts.live.id };
-    this.#watchedBytes = parts.waitingBytes.watch(owner, {
+    this.#bytesWatch = parts.waitingBytes.watch(owner, {
       bytes: () => this.#waitingBytes(),
       close: bound => {
         parts.log.warn('cdp.too_much_waits', { sessionId: parts.live.id, bound });
@@ -176,7 +176,7 @@ export class Relay implements AttachedClient {
     this.#closeReason ??= close.reason;
     this.#sendReason(close);
     socket.close(close.code, close.reason);
-    const timeout = setTimeout(() => socket.terminate(), CLOSE_MS);
+    const timeout = setTimeout(() => socket.terminate(), CLOSE_TIMEOUT_MS);
     await this.#whenGone.promise;
     clearTimeout(timeout);
     log.debug('cdp.closed_by_us', { sessionId: live.id, code: close.code });
@@ -197,17 +197,17 @@ export class Relay implements AttachedClient {
     );
     socket.on('message', receive);
     socket.on('pong', (data: Buffer) => {
-      const bytes = Number(data.toString('latin1', 0, SAFE_DIGITS));
+      const bytes = Number(data.toString('latin1', 0, SAFE_INTEGER_DIGITS));
       if (bytes >= this.#acknowledgedBytes && bytes <= this.#writtenBytes) this.#acknowledgedBytes = bytes;
     });
     socket.on('error', error => log.debug('cdp.socket_error', { sessionId: live.id, reason: reason(error) }));
     socket.once('close', () => void this.#onClose());
-    connection.on('drain', () => this.#watchedBytes.note());
+    connection.on('drain', () => this.#bytesWatch.note());
     // Runs before the listener of `ws`, which may emit the complete message in the same turn.
     connection.prependListener('data', (bytes: Buffer) => {
       this.#lastByteMs = this.#parts.clock.monotonicMs();
       this.#arrivingBytes += bytes.length;
-      if (this.#arrivingBytes > NOTED_ARRIVING_BYTES_MIN) this.#watchedBytes.note();
+      if (this.#arrivingBytes > NOTED_ARRIVING_BYTES_MIN) this.#bytesWatch.note();
     });
     void this.#watch();
   }
@@ -249,7 +249,7 @@ export class Relay implements AttachedClient {
 
   #flush(): void {
     if (this.#unsentMessages.length > 0) this.#write();
-    this.#watchedBytes.note();
+    this.#bytesWatch.note();
   }
 
   #write(): void {
@@ -261,8 +261,8 @@ export class Relay implements AttachedClient {
     this.#writtenBytes += bytes;
     if (socket.readyState !== socket.OPEN) return;
     if (connection.writableLength > UNREAD_BYTES_MAX) return void this.disconnect(TOO_SLOW_CLOSE);
-    const isBehind = connection.writableLength > 0;
-    if (bytes <= (isBehind ? UNREAD_COPY_BYTES_MAX : COPY_BYTES_MAX)) {
+    const hasUnreadBytes = connection.writableLength > 0;
+    if (bytes <= (hasUnreadBytes ? UNREAD_COPY_BYTES_MAX : COPY_BYTES_MAX)) {
       connection.write(textFrames(pendingMessages));
       return;
     }
@@ -290,8 +290,8 @@ export class Relay implements AttachedClient {
   async #watch(): Promise<void> {
     const { signal } = this.#closeController;
     while (!signal.aborted) {
-      const untilSilentMs = this.#silenceMs() - (this.#parts.clock.monotonicMs() - this.#lastByteMs);
-      const waitMs = Math.min(PING_MS, Math.max(CHECK_MS_MIN, untilSilentMs));
+      const remainingSilenceMs = this.#silenceMs() - (this.#parts.clock.monotonicMs() - this.#lastByteMs);
+      const waitMs = Math.min(PING_INTERVAL_MS, Math.max(CHECK_INTERVAL_MS_MIN, remainingSilenceMs));
       await this.#parts.clock.sleep(waitMs, signal).catch(() => {});
       if (!signal.aborted) this.#checkConnection();
     }
@@ -299,7 +299,10 @@ export class Relay implements AttachedClient {
 
   /** How long, in milliseconds, a client may send nothing before it is considered gone. */
   #silenceMs(): number {
-    return SILENCE_MS + Math.min(SLOW_MS_MAX, (this.#writtenBytes - this.#acknowledgedBytes) / READ_BYTES_PER_MS_MIN);
+    return (
+      SILENCE_TIMEOUT_MS +
+      Math.min(SLOW_READ_MS_MAX, (this.#writtenBytes - this.#acknowledgedBytes) / READ_BYTES_PER_MS_MIN)
+    );
   }
 
   #checkConnection(): void {
@@ -314,7 +317,7 @@ export class Relay implements AttachedClient {
     // The idle time does not count while a requested hand-off is open or a person has control, because the agent is
     // waiting.
     if (this.#parts.lease?.wasRequested || this.#parts.lease?.control) this.#lastCommandMs = now;
-    if (this.#parts.page === undefined && now - this.#lastCommandMs > IDLE_MS)
+    if (this.#parts.page === undefined && now - this.#lastCommandMs > IDLE_TIMEOUT_MS)
       return void this.disconnect(CLIENT_CLOSES.idle);
     socket.ping(`${this.#writtenBytes}`);
   }
@@ -323,7 +326,7 @@ export class Relay implements AttachedClient {
     const { live, log } = this.#parts;
     this.#closeController.abort(new Error('the socket is closed'));
     this.#whenGone.resolve();
-    this.#watchedBytes.close();
+    this.#bytesWatch.close();
     live.detach(this, this.#closeReason);
     if (live.isOpen)
       await this.#client?.close().catch(error => {

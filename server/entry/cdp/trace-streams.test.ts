@@ -58,8 +58,8 @@ test('truncates data from a trace but not from other streams, and refuses an off
   assert.equal(word(read({ handle: '7', offset: 60 })), 'refuse');
   assert.equal(await readData(read({ handle: '7', size: 10 ** 9 })), `${EVENTS}]}`);
   assert.equal(await readData(read({ handle: '8' })), TRACE);
-  const early = read({ handle: '9', offset: 60 });
+  const earlyVerdict = read({ handle: '9', offset: 60 });
   streams.observe(Buffer.from('{"method":"Tracing.tracingComplete","params":{"stream":"9"}}'));
-  assert.equal(await readData(early), '', 'read before the trace was known');
+  assert.equal(await readData(earlyVerdict), '', 'read before the trace was known');
   assert.equal(await readData(read({ handle: '9' })), '');
 });

@@ -12,7 +12,7 @@ const READ_BYTES_MAX = 1024 ** 2;
 const END_OF_EVENTS = Buffer.from('],"metadata":');
 const END_OF_TRACE = Buffer.from(']}');
 const COMPLETE_PREFIX = Buffer.from('{"method":"Tracing.tracingComplete",');
-const NO_OFFSET = 'IO.read is refused: a trace is read from its beginning, without an offset.';
+const OFFSET_REFUSAL = 'IO.read is refused: a trace is read from its beginning, without an offset.';
 const PASS: Verdict = { pass: true };
 
 type OnResponse = NonNullable<Extract<Verdict, { pass: true }>['onResponse']>;
@@ -65,11 +65,11 @@ export class TraceStreams {
   read(params: JsonObject): Verdict {
     if (!this.#hasBegun) return PASS;
     const { handle, offset, size } = params;
-    const traceOf = (): TraceText | undefined =>
+    const findTrace = (): TraceText | undefined =>
       typeof handle === 'string' ? this.#openTraces.get(handle) : undefined;
-    if (offset !== undefined && traceOf()) return { refuse: NO_OFFSET };
+    if (offset !== undefined && findTrace()) return { refuse: OFFSET_REFUSAL };
     const onResponse: OnResponse = received => {
-      const trace = traceOf();
+      const trace = findTrace();
       const { result } = received;
       if (!trace || !result) return received;
       // This read has an offset, and was sent before the stream was known to be a trace. Its position in the trace is

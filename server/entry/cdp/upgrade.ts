@@ -32,7 +32,7 @@ import { Relay } from './relay.ts';
  * pipe permanently at 110 MiB.
  */
 const CLIENT_MESSAGE_BYTES_MAX = 96 * 1024 ** 2;
-const REFUSAL_MS = 5_000;
+const REFUSAL_TIMEOUT_MS = 5_000;
 /**
  * Commands that return a file as base64. The driver, with which the service controls browsers, accepts files of up to
  * 50 MiB.
@@ -200,9 +200,9 @@ export class CdpEntry {
         advice: 'Use the connectUrl of the session.',
       });
     const openedConnection = await connector.open(id, this.#credentialsOf(request, url));
-    const client = url.searchParams.get('client');
-    return client === 'driver' || client === 'guest'
-      ? { ...openedConnection, responseBytesMax: responseBytesMaxForDriver, isGuest: client === 'guest' }
+    const clientKind = url.searchParams.get('client');
+    return clientKind === 'driver' || clientKind === 'guest'
+      ? { ...openedConnection, responseBytesMax: responseBytesMaxForDriver, isGuest: clientKind === 'guest' }
       : openedConnection;
   }
 
@@ -306,7 +306,7 @@ export class CdpEntry {
     if (code === 'internal') this.#parts.log.error('cdp.upgrade_failed', { requestId, reason: reason(failure) });
     const { status, retryAfterSeconds } = catalogueEntry(code);
     const body = JSON.stringify(errorBody(status, refusal, code, requestId));
-    const limits = status === 429 ? limitHeaders(refusal.details ?? {}, retryAfterSeconds) : {};
+    const rateHeaders = status === 429 ? limitHeaders(refusal.details ?? {}, retryAfterSeconds) : {};
     const head = [
       `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
       'Content-Type: application/json; charset=utf-8',
@@ -314,10 +314,10 @@ export class CdpEntry {
       'Connection: close',
       `X-Request-Id: ${requestId}`,
       ...(retryAfterSeconds === undefined ? [] : [`Retry-After: ${retryAfterSeconds}`]),
-      ...Object.entries(limits).map(([name, value]) => `${name}: ${value}`),
+      ...Object.entries(rateHeaders).map(([name, value]) => `${name}: ${value}`),
       ...(status === 401 ? ['WWW-Authenticate: Bearer'] : []),
     ];
-    const timeout = setTimeout(() => connection.destroy(), REFUSAL_MS);
+    const timeout = setTimeout(() => connection.destroy(), REFUSAL_TIMEOUT_MS);
     connection.once('close', () => clearTimeout(timeout));
     connection.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => connection.destroy());
   }

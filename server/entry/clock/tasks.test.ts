@@ -22,9 +22,9 @@ function startTask(task: Partial<Task>, { did = { done: 0 }, isUnused = never, i
     ...{ clock, tasks, did },
     /** Advances the clock by this many seconds, and returns how often the task ran in this time. */
     runsIn: async (seconds: number): Promise<number> => {
-      const before = runs;
+      const runsBefore = runs;
       await clock.advance(seconds * SECOND_MS, SECOND_MS);
-      return runs - before;
+      return runs - runsBefore;
     },
   };
 }
@@ -75,9 +75,9 @@ test('runs a task at its rest interval while isAtRest returns true; a task witho
   assert.equal(await taskWithRest.runsIn(30), 4, 'the first run is at once');
   isAtRest = false;
   assert.equal(await taskWithRest.runsIn(30), 30);
-  const restless = startTask({});
-  assert.equal(await restless.runsIn(120), 120);
-  for (const { tasks } of [taskWithRest, restless]) await tasks.close();
+  const taskWithoutRest = startTask({});
+  assert.equal(await taskWithoutRest.runsIn(120), 120);
+  for (const { tasks } of [taskWithRest, taskWithoutRest]) await tasks.close();
 });
 
 for (const [interval, condition, when] of [
@@ -133,9 +133,9 @@ test('close waits for the current run, and a prompt that was made before close d
   const { clock, tasks, counts, end } = await startBlockedTask();
   tasks.prompt('task');
   await clock.advance(SECOND_MS);
-  const closed = tasks.close();
+  const closePromise = tasks.close();
   end();
-  await closed;
+  await closePromise;
   assert.deepEqual(counts, { runs: 1, ended: 1, atOnce: 1 });
 });
 

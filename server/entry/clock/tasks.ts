@@ -10,9 +10,9 @@ import type { Task } from '../../kit/task.ts';
 import { runOutsideSpans } from '../../kit/trace.ts';
 
 /** A task that has found nothing to do for this long is at rest. */
-const REST_AFTER_MS = 60_000;
+const REST_DELAY_MS = 60_000;
 /** Tasks run at multiples of this interval, so that a process with little to do wakes once for all due tasks. */
-const BEAT_MS = 1_000;
+const BEAT_INTERVAL_MS = 1_000;
 
 export interface TasksOptions {
   /** Returns true if the process has no session and serves no client. */
@@ -47,7 +47,8 @@ export class Tasks implements Closeable {
 
   start(task: Task): void {
     if (this.#tasks.has(task.name)) throw new Error(`two tasks are called ${task.name}`);
-    if (task.everyMs < BEAT_MS) throw new Error(`the interval of the task ${task.name} is shorter than ${BEAT_MS} ms`);
+    if (task.everyMs < BEAT_INTERVAL_MS)
+      throw new Error(`the interval of the task ${task.name} is shorter than ${BEAT_INTERVAL_MS} ms`);
     this.#loops.push(this.#loop(task, this.#tasks.size, this.#nextStart));
     // The first runs begin in separate turns of the event loop, because together they would be a long turn.
     this.#nextStart = this.#nextStart.then(() => nextTurn());
@@ -113,7 +114,7 @@ export class Tasks implements Closeable {
 
   /** Whether the task has neither found anything to do nor been prompted for a while. */
   #hasFoundNothing(task: Task): boolean {
-    return this.#clock.monotonicMs() - (this.#lastActiveMs.get(task) ?? 0) >= REST_AFTER_MS;
+    return this.#clock.monotonicMs() - (this.#lastActiveMs.get(task) ?? 0) >= REST_DELAY_MS;
   }
 
   #noteActivity(task: Task): void {
@@ -158,13 +159,13 @@ export class Tasks implements Closeable {
   }
 }
 
-const toBeat = (ms: number): number => Math.round(ms / BEAT_MS) * BEAT_MS;
+const toBeat = (ms: number): number => Math.round(ms / BEAT_INTERVAL_MS) * BEAT_INTERVAL_MS;
 
 /**
  * Returns the next beat after `lastRunMs` at which the task with this index runs. Tasks with the same interval run at
  * different beats where possible, so that they do not all need a database connection at once.
  */
 function nextBeat(lastRunMs: number, intervalMs: number, taskIndex: number): number {
-  const phaseMs = (taskIndex * BEAT_MS) % intervalMs;
-  return Math.ceil((toBeat(lastRunMs) + BEAT_MS - phaseMs) / intervalMs) * intervalMs + phaseMs;
+  const phaseMs = (taskIndex * BEAT_INTERVAL_MS) % intervalMs;
+  return Math.ceil((toBeat(lastRunMs) + BEAT_INTERVAL_MS - phaseMs) / intervalMs) * intervalMs + phaseMs;
 }

@@ -17,30 +17,30 @@ import type { PassOptions, PassOutcome, Peer } from '../../domain/fleet/forwardi
 import { HOST_TOKEN_HEADER, type HostTokens } from '../../domain/fleet/host-tokens.ts';
 import { LINE_HEADER, ticketText } from '../../domain/fleet/line-ticket.ts';
 import { parseRefusal, REFUSAL_HEADER } from '../../domain/fleet/not-here.ts';
-import { clientOf } from '../../domain/identity/presented.ts';
+import { addressesOf } from '../../domain/identity/presented.ts';
 import { reason } from '../../kit/fault.ts';
 import { guardListener } from '../../kit/guard.ts';
 import { loopWatch } from '../../kit/loop-watch.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
 
-const CONNECT_MS = 3_000;
+const CONNECT_TIMEOUT_MS = 3_000;
 /**
  * A host that is restarting refuses connections for at most this long. A request can wait during this time, because
  * none of it has been sent yet.
  */
-const RESTART_MS = 20_000;
-const RETRY_MS = 250;
+const RESTART_TIMEOUT_MS = 20_000;
+const RETRY_INTERVAL_MS = 250;
 /** How long a host that has left the fleet may take to respond to requests that it has already begun. */
-const GONE_MS = 3_000;
+const GONE_TIMEOUT_MS = 3_000;
 /** Time limit for the client of a refused upgrade to close the connection. */
-const REFUSAL_MS = 5_000;
+const REFUSAL_TIMEOUT_MS = 5_000;
 const REFUSAL_BYTES_MAX = 64 * 1024;
 const CONNECTIONS_MAX = 1024;
 const FREE_SOCKETS_MAX = 64;
 /** Persistent connections are reused for less time than the peer keeps them open. */
-const KEEP_ALIVE_MS = 30_000;
-const HOP_BY_HOP: ReadonlySet<string> = new Set([
+const KEEP_ALIVE_TIMEOUT_MS = 30_000;
+const HOP_BY_HOP_HEADERS: ReadonlySet<string> = new Set([
   ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'expect'],
   ...[HOST_TOKEN_HEADER, LINE_HEADER],
 ]);
@@ -56,8 +56,8 @@ export interface ForwarderParts extends Pick<Runtime, 'clock' | 'log'> {
 
 export class Forwarder implements Closeable {
   readonly #parts: ForwarderParts;
-  readonly #http = new HttpAgent(agentOptions);
-  readonly #https = new HttpsAgent(agentOptions);
+  readonly #httpAgent = new HttpAgent(agentOptions);
+  readonly #httpsAgent = new HttpsAgent(agentOptions);
   /** Requests that wait for a response, and sockets that are piped to a caller, each with its target host. */
   readonly #inFlight = new Map<ClientRequest | Duplex, Peer>();
   readonly #goneSince = new Map<Peer['id'], number>();
@@ -73,8 +73,8 @@ export class Forwarder implements Closeable {
   ): Promise<PassOutcome> {
     const line = ticket ? { [LINE_HEADER]: ticketText(ticket) } : {};
     const headers = { ...headersOf(request, body), 'x-request-id': requestId, ...line };
-    const waitMs = ticket ? 0 : RESTART_MS;
-    const peerRequest = await this.#sendRequest(targetPeer, request, headers, {
+    const waitMs = ticket ? 0 : RESTART_TIMEOUT_MS;
+    const peerRequest = await this.#connectRequest(targetPeer, request, headers, {
       waitMs,
       isShort: body !== undefined,
     }).catch(error => {
@@ -86,7 +86,7 @@ export class Forwarder implements Closeable {
       peerRequest.destroy();
       throw unreachableFault(targetPeer, new Error('the caller has disconnected'));
     }
-    const whenResponded = responseOf(peerRequest);
+    const whenResponded = waitForResponse(peerRequest);
     const onCallerGone = (): void => void peerRequest.destroy();
     request.socket.once('close', onCallerGone);
     this.#inFlight.set(peerRequest, targetPeer);
@@ -114,8 +114,8 @@ export class Forwarder implements Closeable {
 
   async passUpgrade(targetPeer: Peer, request: IncomingMessage, connection: Duplex, head: Buffer): Promise<void> {
     const headers = { ...headersOf(request, undefined), connection: 'Upgrade', upgrade: 'websocket' };
-    const peerRequest = await this.#sendRequest(targetPeer, request, headers, {
-      waitMs: RESTART_MS,
+    const peerRequest = await this.#connectRequest(targetPeer, request, headers, {
+      waitMs: RESTART_TIMEOUT_MS,
       isShort: true,
       isPersistent: false,
     });
@@ -132,9 +132,9 @@ export class Forwarder implements Closeable {
     peerRequest.once(
       'response',
       guardListener(fail, async (peerResponse: IncomingMessage) => {
-        const timer = setTimeout(() => connection.destroy(), REFUSAL_MS);
+        const timer = setTimeout(() => connection.destroy(), REFUSAL_TIMEOUT_MS);
         connection.once('close', () => clearTimeout(timer));
-        const refusal = Buffer.concat([Buffer.from(headText(peerResponse)), await refusalOf(peerResponse)]);
+        const refusal = Buffer.concat([Buffer.from(headText(peerResponse)), await readRefusal(peerResponse)]);
         connection.end(refusal, () => connection.destroy());
         resolve();
       }),
@@ -162,16 +162,16 @@ export class Forwarder implements Closeable {
     for (const id of this.#goneSince.keys()) if (isLiving({ id })) this.#goneSince.delete(id);
     for (const [connection, { id }] of this.#inFlight) {
       if (isLiving({ id })) continue;
-      const sinceMs = this.#goneSince.get(id) ?? nowMs;
-      this.#goneSince.set(id, sinceMs);
-      if (nowMs - sinceMs >= GONE_MS) connection.destroy(new Error('the host is lost'));
+      const goneSinceMs = this.#goneSince.get(id) ?? nowMs;
+      this.#goneSince.set(id, goneSinceMs);
+      if (nowMs - goneSinceMs >= GONE_TIMEOUT_MS) connection.destroy(new Error('the host is lost'));
     }
   }
 
   async close(): Promise<void> {
     for (const connection of this.#inFlight.keys()) connection.destroy();
-    this.#http.destroy();
-    this.#https.destroy();
+    this.#httpAgent.destroy();
+    this.#httpsAgent.destroy();
   }
 
   #join(
@@ -206,7 +206,7 @@ export class Forwarder implements Closeable {
    * Starts a request, and resolves when its connection is established. Waits for a host that is restarting, which is
    * safe because nothing has been sent yet.
    */
-  async #sendRequest(
+  async #connectRequest(
     targetPeer: Peer,
     request: IncomingMessage,
     headers: Record<string, string | string[]>,
@@ -228,7 +228,7 @@ export class Forwarder implements Closeable {
         this.#parts.log.warn('fleet.certificate_refused', { hostId: targetPeer.id, reason: reason(problem) });
       if (isUntrusted || clock.monotonicMs() >= deadlineMs || request.socket.destroyed || !isLiving(targetPeer))
         throw unreachableFault(targetPeer, problem);
-      await clock.sleep(isShort ? RETRY_MS : 2 * RETRY_MS);
+      await clock.sleep(isShort ? RETRY_INTERVAL_MS : 2 * RETRY_INTERVAL_MS);
     }
   }
 
@@ -239,7 +239,7 @@ export class Forwarder implements Closeable {
     isPersistent: boolean,
   ): ClientRequest {
     const { tokens, trustedProxies, authorities } = this.#parts;
-    const { ip, peer } = clientOf(request, trustedProxies);
+    const { ip, peer } = addressesOf(request, trustedProxies);
     const { method = 'GET', url: path = '/' } = request;
     const from = { ip, address: peer.address, ...(peer.port === undefined ? {} : { port: peer.port }) };
     const url = new URL(targetPeer.url);
@@ -248,7 +248,7 @@ export class Forwarder implements Closeable {
     const options = {
       ...{ method, path, ...addressOf(url), ...(ca === undefined ? {} : { ca }) },
       headers: { ...headers, [HOST_TOKEN_HEADER]: tokens.make(targetPeer.id, { method, path }, from) },
-      agent: isPersistent ? (isTls ? this.#https : this.#http) : false,
+      agent: isPersistent ? (isTls ? this.#httpsAgent : this.#httpAgent) : false,
     } as const;
     const peerRequest = isTls ? overHttps(options) : overHttp(options);
     // Without a listener, an error would end the process. Functions that wait for this request add their own listeners.
@@ -264,14 +264,17 @@ function addressOf({ protocol, hostname, port, pathname }: URL) {
 }
 
 const agentOptions = {
-  ...{ keepAlive: true, maxSockets: CONNECTIONS_MAX, maxFreeSockets: FREE_SOCKETS_MAX, timeout: KEEP_ALIVE_MS },
+  ...{ keepAlive: true, maxSockets: CONNECTIONS_MAX, maxFreeSockets: FREE_SOCKETS_MAX, timeout: KEEP_ALIVE_TIMEOUT_MS },
   scheduling: 'lifo',
 } as const;
 
 /** Resolves with undefined when the connection is established, or with the error. */
 function waitForConnect(clientRequest: ClientRequest): Promise<unknown> {
   const { promise, resolve } = Promise.withResolvers<unknown>();
-  const timer = setTimeout(() => resolve(new Error(`no connection within ${CONNECT_MS} ms`)), CONNECT_MS);
+  const timer = setTimeout(
+    () => resolve(new Error(`no connection within ${CONNECT_TIMEOUT_MS} ms`)),
+    CONNECT_TIMEOUT_MS,
+  );
   clientRequest.once('error', resolve);
   clientRequest.once('socket', socket => {
     socket.setTimeout(0);
@@ -288,7 +291,7 @@ function waitForConnect(clientRequest: ClientRequest): Promise<unknown> {
 const wasCertificateRefused = ({ socket }: ClientRequest): boolean =>
   socket instanceof TLSSocket && Boolean(socket.authorizationError);
 
-function responseOf(clientRequest: ClientRequest): Promise<IncomingMessage> {
+function waitForResponse(clientRequest: ClientRequest): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   clientRequest.once('response', guardListener(reject, resolve));
   clientRequest.once('error', reject);
@@ -298,7 +301,7 @@ function responseOf(clientRequest: ClientRequest): Promise<IncomingMessage> {
 }
 
 /** Reads the body of the response that refuses an upgrade. */
-async function refusalOf(peerResponse: IncomingMessage): Promise<Buffer> {
+async function readRefusal(peerResponse: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of peerResponse) {
@@ -312,7 +315,7 @@ async function refusalOf(peerResponse: IncomingMessage): Promise<Buffer> {
 function headersOf({ headers }: IncomingMessage, body: Buffer | undefined): Record<string, string | string[]> {
   const passedHeaders: Record<string, string | string[]> = {};
   for (const [name, value] of Object.entries(headers))
-    if (value !== undefined && !HOP_BY_HOP.has(name)) passedHeaders[name] = value;
+    if (value !== undefined && !HOP_BY_HOP_HEADERS.has(name)) passedHeaders[name] = value;
   if (body === undefined) {
     // The body is passed on in the form in which it arrives: with its length, or in chunks.
     if (headers['transfer-encoding'] !== undefined) passedHeaders['transfer-encoding'] = 'chunked';
@@ -325,7 +328,7 @@ function headersOf({ headers }: IncomingMessage, body: Buffer | undefined): Reco
 function writeHead(response: ServerResponse, { statusCode = 502, rawHeaders: raw }: IncomingMessage): void {
   for (let at = 0; at + 1 < raw.length; at += 2) {
     const [name = '', value = ''] = [raw[at], raw[at + 1]];
-    if (!HOP_BY_HOP.has(name.toLowerCase())) response.appendHeader(name, value);
+    if (!HOP_BY_HOP_HEADERS.has(name.toLowerCase())) response.appendHeader(name, value);
   }
   response.writeHead(statusCode);
 }

@@ -8,7 +8,7 @@ import type { SignInCookie } from './sign-in-cookie.ts';
 
 export const accountHandlers = ({ account, sessions }: Pick<People, 'account' | 'sessions'>, cookie: SignInCookie) => {
   /** Responds with the account, and sets the cookie that was issued after the new proof. */
-  const renewedResponse = async (caller: HandlerInput<'stepUp'>['caller'], secret: Secret): Promise<HttpResponse> =>
+  const respondWithCookie = async (caller: HandlerInput<'stepUp'>['caller'], secret: Secret): Promise<HttpResponse> =>
     jsonResponse(await account.read(caller), cookieHeader(cookie, secret));
   return {
     readAccount: async ({ caller }: HandlerInput<'readAccount'>): Promise<HttpResponse> =>
@@ -36,7 +36,7 @@ export const accountHandlers = ({ account, sessions }: Pick<People, 'account' | 
     },
 
     stepUp: async ({ caller, body, origin }: HandlerInput<'stepUp'>): Promise<HttpResponse> =>
-      renewedResponse(caller, await account.stepUp(caller, body, origin)),
+      respondWithCookie(caller, await account.stepUp(caller, body, origin)),
 
     requestStepUpChallenge: async ({ caller, origin }: HandlerInput<'requestStepUpChallenge'>): Promise<HttpResponse> =>
       jsonResponse(await account.requestStepUpChallenge(caller, origin)),
@@ -51,7 +51,7 @@ export const accountHandlers = ({ account, sessions }: Pick<People, 'account' | 
       jsonResponse(await account.beginPasskey(caller, origin)),
 
     addPasskey: async ({ caller, body, origin }: HandlerInput<'addPasskey'>): Promise<HttpResponse> =>
-      renewedResponse(caller, await account.addPasskey(caller, body, origin)),
+      respondWithCookie(caller, await account.addPasskey(caller, body, origin)),
 
     removePasskey: async ({ caller, params }: HandlerInput<'removePasskey'>): Promise<HttpResponse> => {
       await account.removePasskey(caller, params.id);

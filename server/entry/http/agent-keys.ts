@@ -1,9 +1,9 @@
 // HTTP handlers for agent keys.
-import type { IdentityMethods } from '../../domain/identity/identity.ts';
+import type { IdentityServices } from '../../domain/identity/identity.ts';
 import type { HandlerInput } from './bind.ts';
 import { emptyResponse, type HttpResponse, jsonResponse, responseWithETag } from './http-response.ts';
 
-export const agentKeyHandlers = (keys: IdentityMethods['agentKeys']) => ({
+export const agentKeyHandlers = (keys: IdentityServices['agentKeys']) => ({
   listAgentKeys: async ({ caller, params, query }: HandlerInput<'listAgentKeys'>): Promise<HttpResponse> =>
     jsonResponse(await keys.list(caller, params.appId, query)),
 

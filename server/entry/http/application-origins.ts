@@ -8,7 +8,7 @@ export interface ApplicationOriginsParts {
   readonly allows: (appId: string, origin: string) => Promise<boolean>;
 }
 
-const PREFLIGHT_SECONDS = '600';
+const PREFLIGHT_MAX_AGE_SECONDS = '600';
 const EXPOSED_HEADERS = 'retry-after, www-authenticate, x-request-id, x-should-retry';
 
 export class ApplicationOrigins {
@@ -27,7 +27,7 @@ export class ApplicationOrigins {
     if (origin === undefined || this.#parts.isOwn(origin)) return;
     reply.header('vary', 'Origin');
     const { appId = '' }: { appId?: string } = Object(request.params);
-    if (!(await this.#parts.allows(appId, origin))) throw originNotAllowed();
+    if (!(await this.#parts.allows(appId, origin))) throw originFault();
     reply.headers({ 'access-control-allow-origin': origin, 'access-control-expose-headers': EXPOSED_HEADERS });
   }
 
@@ -38,14 +38,14 @@ export class ApplicationOrigins {
       reply.headers({
         'access-control-allow-methods': 'POST',
         'access-control-allow-headers': 'authorization, content-type',
-        'access-control-max-age': PREFLIGHT_SECONDS,
+        'access-control-max-age': PREFLIGHT_MAX_AGE_SECONDS,
       });
       return reply.code(204).send();
     });
   }
 }
 
-const originNotAllowed = (): Error =>
+const originFault = (): Error =>
   fault('origin_not_allowed', 'The application has not registered the origin of this page.', {
     advice: 'An admin of the application can add the origin to `origins`: PUT /v1/applications/{appId}/identity.',
   });

@@ -1,9 +1,9 @@
 // HTTP handlers for applications.
-import type { IdentityMethods } from '../../domain/identity/identity.ts';
+import type { IdentityServices } from '../../domain/identity/identity.ts';
 import type { HandlerInput } from './bind.ts';
 import { type HttpResponse, jsonResponse, responseWithETag } from './http-response.ts';
 
-export const applicationHandlers = (applications: IdentityMethods['applications']) => ({
+export const applicationHandlers = (applications: IdentityServices['applications']) => ({
   listApplications: async ({ caller, query }: HandlerInput<'listApplications'>): Promise<HttpResponse> =>
     jsonResponse(await applications.list(caller, query)),
 

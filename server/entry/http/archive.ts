@@ -8,17 +8,17 @@ import { Pace } from '../../kit/pace.ts';
 /** Without compression: downloads are mostly compressed already, and sizes are known in advance. */
 const UNCOMPRESSED = { compress: false } as const;
 
-export function archiveOf(files: readonly ServedFile[]): Readable {
+export function createArchive(files: readonly ServedFile[]): Readable {
   const zip = new yazl.ZipFile();
   const archiveStream = new PassThrough();
-  let openBody: Readable | undefined;
-  archiveStream.once('close', () => openBody?.destroy()); // `close` is also emitted if the caller disconnects
+  let currentBody: Readable | undefined;
+  archiveStream.once('close', () => currentBody?.destroy()); // `close` is also emitted if the caller disconnects
   zip.on('error', (error: Error) => archiveStream.destroy(error));
   zip.outputStream.pipe(archiveStream);
   const openNext = async (file: ServedFile): Promise<Readable> => {
-    openBody = await bytesOf(file);
-    if (archiveStream.destroyed) openBody.destroy();
-    return openBody;
+    currentBody = await openBytes(file);
+    if (archiveStream.destroyed) currentBody.destroy();
+    return currentBody;
   };
   addAll(zip, files, openNext, archiveStream).catch(error => archiveStream.destroy(error));
   return archiveStream;
@@ -36,8 +36,8 @@ async function addAll(
   for (const file of files) {
     if (pace.isDue) await pace.rest();
     if (output.destroyed) return;
-    const entry = { ...UNCOMPRESSED, mtime: file.createdAt, size: file.size };
-    zip.addReadStreamLazy(names.makeUnique(file.name), entry, provide => {
+    const entryOptions = { ...UNCOMPRESSED, mtime: file.createdAt, size: file.size };
+    zip.addReadStreamLazy(names.makeUnique(file.name), entryOptions, provide => {
       openFile(file).then(
         body => provide(null, body),
         error => provide(error, Readable.from([])),
@@ -51,7 +51,7 @@ async function addAll(
  * If a file has been deleted in the meantime, the archive fails, so that an incomplete archive is not mistaken for a
  * complete one.
  */
-async function bytesOf(file: ServedFile): Promise<Readable> {
+async function openBytes(file: ServedFile): Promise<Readable> {
   if (file.size === 0) return Readable.from([]);
   const openedFile = await file.open();
   if (!openedFile) throw new Error(`${file.name} does not exist`);

@@ -152,7 +152,7 @@ export async function bindOperations(
   parts: BindParts,
 ): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   acceptMultipart(app);
-  const methods = new Map<string, Set<string>>();
+  const methodsByUrl = new Map<string, Set<string>>();
   const pace = new Pace();
   for (const id of OPERATION_IDS) {
     if (pace.isDue) await pace.rest();
@@ -160,14 +160,14 @@ export async function bindOperations(
       const routePath = path.replace(/\{(\w+)\}/g, ':$1');
       for (const url of operation(id).allowsTrailingSlash ? [routePath, `${routePath}/`] : [routePath]) {
         bind(app, id, url, mount, parts);
-        methods.set(url, (methods.get(url) ?? new Set()).add(operation(id).method));
+        methodsByUrl.set(url, (methodsByUrl.get(url) ?? new Set()).add(operation(id).method));
         if (!operation(id).allowsRegisteredOrigins) continue;
         parts.origins.handlePreflights(app, url);
-        methods.get(url)?.add('OPTIONS');
+        methodsByUrl.get(url)?.add('OPTIONS');
       }
     }
   }
-  return methods;
+  return methodsByUrl;
 }
 
 function bind(app: FastifyInstance, id: OperationId, url: string, mount: MountName, parts: BindParts): void {
@@ -266,8 +266,8 @@ async function identify(id: OperationId, request: FastifyRequest, parts: BindPar
   if (ownPageOnly && credential === 'public') cookie.assertOwnPage(request.method, request.headers);
   if (credential === 'public' || credential === 'connect') return;
   if (credential === 'deviceCode') return void deviceCodeHashIn(request.headers.authorization);
-  const presented = presentedIn(id, request, parts);
-  const acceptedCredential = acceptedFor(credential, bearerOf(presented.authorization));
+  const presented = credentialsIn(id, request, parts);
+  const acceptedCredential = acceptedCredentialFor(credential, bearerOf(presented.authorization));
   if (!acceptedCredential) return;
   const caller = await callers.authenticate(presented, acceptedCredential);
   tracker.recordOf(request).caller = caller;
@@ -292,7 +292,7 @@ function assertOwnPath(caller: ConsumerCaller, { appId, providerId }: { appId?: 
     throw notFound('Consumer', caller.consumerId);
 }
 
-function presentedIn(
+function credentialsIn(
   id: OperationId,
   request: FastifyRequest,
   { trustedProxies, cookie, consumerCookie }: Pick<BindParts, 'trustedProxies' | 'cookie' | 'consumerCookie'>,
@@ -310,12 +310,12 @@ function presentedIn(
  * Returns the kind of credential that is authenticated here. Undefined if the request has one of a hand-off's own
  * credentials, which the handlers of the hand-off check.
  */
-function acceptedFor(
+function acceptedCredentialFor(
   credential: Exclude<Credential, 'public' | 'connect' | 'deviceCode'>,
   bearer: string | undefined,
 ): AcceptedCredential | undefined {
   if (credential === 'handoffLease') {
-    if (bearer === undefined) throw leaseMissing();
+    if (bearer === undefined) throw missingLeaseFault();
     return undefined;
   }
   if (credential !== 'handoffReader' && credential !== 'handoffClaimer') return credential;
@@ -323,7 +323,7 @@ function acceptedFor(
   return credential === 'handoffReader' ? 'agentKeyOrAccount' : 'human';
 }
 
-const leaseMissing = (): Error =>
+const missingLeaseFault = (): Error =>
   fault('missing_credentials', 'The request has no lease token.', {
     advice: 'Send the header Authorization: Bearer with the lease token (bhl_…) of the hand-off.',
     details: { expected: 'handoff_lease' },
@@ -376,14 +376,14 @@ function readerOf(id: OperationId, mount: MountName) {
       ...(checkBody?.(bodyValue) ?? []),
     ];
     const refusesFields = unknownFieldPolicy === 'refuse' || readPreferences(request.headers.prefer).isStrict;
-    refuse(issues, refusesFields ? unknownNames : []);
-    if (protectingFields) refuseUnprotected(refusedFields(unknownNames, protectingFields, bodyPaths));
+    assertNoIssues(issues, refusesFields ? unknownNames : []);
+    if (protectingFields) refuseMisspelledFields(refusedFields(unknownNames, protectingFields, bodyPaths));
     return {
       params: pathParams,
       query: queryValues,
       headers: request.headers,
       body: bodyHasIds ? withLowerIds(body, bodyValue) : bodyValue,
-      warnings: unknownNames.map(unknownWarning),
+      warnings: unknownNames.map(unknownFieldWarning),
     };
   };
 }
@@ -407,7 +407,7 @@ const idsOf = (params: TSchema): readonly string[] =>
     format === 'uuid' ? [name] : [],
   );
 
-function refuse(issues: readonly Issue[], unknownNames: readonly string[]): void {
+function assertNoIssues(issues: readonly Issue[], unknownNames: readonly string[]): void {
   if (unknownNames.length === 0 && issues.length === 0) return;
   if (unknownNames.length === 0) throw invalidRequest(issues);
   throw fault('unknown_field', `There is no field ${unknownNames.join(', ')}.`, {
@@ -418,25 +418,25 @@ function refuse(issues: readonly Issue[], unknownNames: readonly string[]): void
   });
 }
 
-function refuseUnprotected(fields: readonly RefusedField[]): void {
+function refuseMisspelledFields(fields: readonly RefusedField[]): void {
   if (fields.length === 0) return;
-  const question = ({ suggestion }: RefusedField): string =>
+  const suggestionText = ({ suggestion }: RefusedField): string =>
     suggestion === undefined ? '' : `; did you mean ${suggestion}?`;
-  const sentences = fields.map(field => `There is no field ${field.path}${question(field) || '.'}`);
+  const sentences = fields.map(field => `There is no field ${field.path}${suggestionText(field) || '.'}`);
   throw fault('invalid_request', sentences.join(' '), {
     advice:
       'Correct or remove the field. Nothing was created, because the field is probably a misspelled or misplaced one that restricts what is created.',
     details: {
       issues: fields.map(field => ({
         path: field.path,
-        message: `is not a field of this operation${question(field)}`,
+        message: `is not a field of this operation${suggestionText(field)}`,
         ...(field.suggestion === undefined ? {} : { nearest: field.suggestion }),
       })),
     },
   });
 }
 
-function unknownWarning(name: string): Warning {
+function unknownFieldWarning(name: string): Warning {
   // The path is stored in PostgreSQL, which refuses NUL and lone surrogates.
   const path = name.replaceAll('\0', '\ufffd').toWellFormed();
   return { code: 'unknown_field', path, message: `There is no field ${path}; it was ignored.` };
@@ -456,7 +456,7 @@ function requestDetails(
   const { disconnectSignal: signal, whenDelivered } = callerConnection(reply.raw);
   const caller: Caller | undefined = tracker.recordOf(request).caller;
   const lineTicket = ticketOf(request.raw);
-  const presented = presentedIn(id, request, parts);
+  const presented = credentialsIn(id, request, parts);
   return {
     caller,
     mount,
@@ -505,16 +505,18 @@ function applyPreferences(id: OperationId, { headers }: FastifyRequest, reply: F
   return { waitSeconds };
 }
 
-const RETRY_COUNT = 'x-stainless-retry-count';
+const RETRY_COUNT_HEADER = 'x-stainless-retry-count';
 
 /**
  * Whether a resend of the request must be recognized by its digest. Official clients count their attempts in a header.
  * A request with an idempotency key is recognized by its key instead.
  */
 const needsResendDetection = (id: OperationId, { headers }: FastifyRequest): boolean =>
-  operation(id).mayWait === true && headers[RETRY_COUNT] !== undefined && headers['idempotency-key'] === undefined;
+  operation(id).mayWait === true &&
+  headers[RETRY_COUNT_HEADER] !== undefined &&
+  headers['idempotency-key'] === undefined;
 
-const isResent = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean => Number(headers[RETRY_COUNT]) >= 1;
+const isResent = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean => Number(headers[RETRY_COUNT_HEADER]) >= 1;
 
 const deliveryOf = ({ headers }: FastifyRequest, digest: Buffer, whenDelivered: Promise<boolean>) => ({
   digest,

@@ -79,7 +79,7 @@ export function serveConsole(
       reply.headers(path.startsWith(RUNNER_PREFIX) ? RUNNER_HEADERS : pageHeaders);
       if (url === HANDOFF_PAGE) await allowFrameAncestors(request, reply, frameAncestorsOf);
       if (files.has(path) && path !== 'index.html') return files.send(path, request, reply, path.startsWith('assets/'));
-      if (path.startsWith('assets/')) throw fault('route_not_found', 'The console has no such file.', RELOAD);
+      if (path.startsWith('assets/')) throw fault('route_not_found', 'The console has no such file.', RELOAD_ADVICE);
       return files.send('index.html', request, reply, false);
     });
 }
@@ -114,6 +114,6 @@ async function allowFrameAncestors(
   reply.header('content-security-policy', consolePolicy([], frameAncestors)).removeHeader('x-frame-options');
 }
 
-const RELOAD = { advice: 'Reload the console. A newer version may have been installed.' };
+const RELOAD_ADVICE = { advice: 'Reload the console. A newer version may have been installed.' };
 
 const pathOf = ({ url }: FastifyRequest): string => url.split('?', 1)[0] ?? url;

@@ -12,17 +12,17 @@ export interface ConsumerCookie {
 export function consumerCookie(publicUrl: string): ConsumerCookie {
   const isSecure = new URL(publicUrl).protocol === 'https:';
   const attributes = `Path=/; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`;
-  const nameOf = (appId: string): string =>
+  const cookieNameOf = (appId: string): string =>
     `${isSecure ? '__Host-' : ''}berth-consumer-${appId.toLowerCase().replaceAll('-', '')}`;
   return {
     read: ({ cookie = '' }, appId) => {
-      const start = `${nameOf(appId)}=`;
+      const cookiePrefix = `${cookieNameOf(appId)}=`;
       return cookie
         .split(/; */)
-        .find(text => text.startsWith(start))
-        ?.slice(start.length);
+        .find(text => text.startsWith(cookiePrefix))
+        ?.slice(cookiePrefix.length);
     },
     write: (appId, value, maxAgeSeconds) =>
-      `${nameOf(appId)}=${value ?? ''}; ${attributes}; Max-Age=${value === undefined ? 0 : maxAgeSeconds}`,
+      `${cookieNameOf(appId)}=${value ?? ''}; ${attributes}; Max-Age=${value === undefined ? 0 : maxAgeSeconds}`,
   };
 }

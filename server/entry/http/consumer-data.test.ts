@@ -19,11 +19,11 @@ test('an export that the caller reads slowly adds no listeners to its stream whi
   };
   async function* files(): AsyncGenerator<ExportedFile> {
     yield file('first');
-    for (let count = 0; count < WAIT_COUNT; count += 1) {
+    for (let index = 0; index < WAIT_COUNT; index += 1) {
       await eventually('the archive to be blocked', () => archive.writableNeedDrain, Boolean, undefined, 1);
       listenerCounts.push(archive.listenerCount('close'));
       setImmediate(readAll); // Runs after the export has begun to wait for the blocked archive.
-      yield file(String(count));
+      yield file(String(index));
     }
   }
   const archive = zipOf(files());

@@ -7,7 +7,7 @@ import { notBuiltFault, type WebFiles } from './web-files.ts';
 
 const PREFIX = '/consumer/';
 /** This page shows the live view, which this service serves, in a frame. */
-const HANDOFF = '/consumer/:appId/handoffs/:id';
+const HANDOFF_PAGE = '/consumer/:appId/handoffs/:id';
 const policy = (...directives: readonly string[]): string =>
   [
     "default-src 'none'",
@@ -29,7 +29,7 @@ const PAGES: Readonly<Record<string, string>> = {
   '/consumer/:appId/account': 'home.html',
   '/consumer/:appId/approve/:jobId': 'home.html',
   '/consumer/:appId/consent/:keyId': 'home.html',
-  [HANDOFF]: 'home.html',
+  [HANDOFF_PAGE]: 'home.html',
 };
 
 export function serveConsumerPages(app: FastifyInstance, files: WebFiles | undefined, isOwnOrigin: IsOwnOrigin): void {
@@ -38,7 +38,7 @@ export function serveConsumerPages(app: FastifyInstance, files: WebFiles | undef
       if (!files) throw notBuiltFault('site for consumers');
       const redirectAddress = localhostAddress(request, isOwnOrigin);
       if (redirectAddress) return reply.redirect(redirectAddress);
-      reply.header('content-security-policy', url === HANDOFF ? policy("frame-src 'self'") : policy());
+      reply.header('content-security-policy', url === HANDOFF_PAGE ? policy("frame-src 'self'") : policy());
       return files.send(page, request, reply, false);
     });
   app.get(`${PREFIX}assets/*`, async (request, reply) => {

@@ -33,26 +33,30 @@ export const consumerHandlers = (
     jsonResponse(await signIns.start(params.appId, params.providerId, body, origin, source, upstream.start)),
 
   exchangeConsumerCode: async ({ params, body, source }: HandlerInput<'exchangeConsumerCode'>): Promise<HttpResponse> =>
-    openedResponse(await sessions.exchange(params.appId, params.providerId, body, source), params, cookie),
+    openedSessionResponse(await sessions.exchange(params.appId, params.providerId, body, source), params, cookie),
 
   refreshConsumerSession: async ({
     params,
     body,
     source,
   }: HandlerInput<'refreshConsumerSession'>): Promise<HttpResponse> =>
-    openedResponse(await sessions.refresh(params.appId, params.providerId, body.refreshToken, source), params, cookie),
+    openedSessionResponse(
+      await sessions.refresh(params.appId, params.providerId, body.refreshToken, source),
+      params,
+      cookie,
+    ),
 
   readConsumerSession: async ({ caller }: HandlerInput<'readConsumerSession'>): Promise<HttpResponse> =>
     jsonResponse(await sessions.read(caller)),
 
   endConsumerSession: async ({ caller, params }: HandlerInput<'endConsumerSession'>): Promise<HttpResponse> =>
-    endedResponse(await upstream.logoutUrl(await sessions.end(caller, 'this')), params, cookie),
+    endedSessionResponse(await upstream.logoutUrl(await sessions.end(caller, 'this')), params, cookie),
 
   endConsumerSessions: async ({ caller, params }: HandlerInput<'endConsumerSessions'>): Promise<HttpResponse> =>
-    endedResponse(await upstream.logoutUrl(await sessions.end(caller, 'all')), params, cookie),
+    endedSessionResponse(await upstream.logoutUrl(await sessions.end(caller, 'all')), params, cookie),
 
   stepUpConsumer: async ({ caller, params, body, origin }: HandlerInput<'stepUpConsumer'>): Promise<HttpResponse> => {
-    const headers = withCookie(await ownConsumer.stepUp(caller, origin, body), params, cookie);
+    const headers = cookieHeader(await ownConsumer.stepUp(caller, origin, body), params, cookie);
     const consumerSession = await sessions.reread(caller);
     return jsonResponse(consumerSession, headers);
   },
@@ -118,7 +122,7 @@ export const consumerHandlers = (
     body,
     origin,
   }: HandlerInput<'addConsumerPasskey'>): Promise<HttpResponse> => {
-    const headers = withCookie(await ownConsumer.addPasskey(caller, origin, body), params, cookie);
+    const headers = cookieHeader(await ownConsumer.addPasskey(caller, origin, body), params, cookie);
     return jsonResponse(await ownConsumer.listPasskeys(caller), headers);
   },
 
@@ -175,17 +179,21 @@ function pageOf({ appId, providerId }: ConsumerParams, { signIn }: { readonly si
   return { appId, signIn };
 }
 
-const openedResponse = (
+const openedSessionResponse = (
   { tokens, cookie: newCookie }: OpenedSession,
   params: ConsumerParams,
   cookie: ConsumerCookie,
-): HttpResponse => jsonResponse(tokens, newCookie ? withCookie(newCookie, params, cookie) : {});
+): HttpResponse => jsonResponse(tokens, newCookie ? cookieHeader(newCookie, params, cookie) : {});
 
-const withCookie = ({ secret, seconds }: NewCookie, { appId }: ConsumerParams, cookie: ConsumerCookie) => ({
+const cookieHeader = ({ secret, seconds }: NewCookie, { appId }: ConsumerParams, cookie: ConsumerCookie) => ({
   'set-cookie': cookie.write(appId, secret.reveal(), seconds),
 });
 
-function endedResponse(logoutUrl: string | undefined, { appId }: ConsumerParams, cookie: ConsumerCookie): HttpResponse {
+function endedSessionResponse(
+  logoutUrl: string | undefined,
+  { appId }: ConsumerParams,
+  cookie: ConsumerCookie,
+): HttpResponse {
   const headers = { 'set-cookie': cookie.write(appId, undefined, 0) };
   return logoutUrl === undefined ? { status: NO_CONTENT, headers } : jsonResponse({ logoutUrl }, headers);
 }

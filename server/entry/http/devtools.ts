@@ -25,14 +25,14 @@ export interface DevtoolsParts {
  */
 export function devtoolsPolicy(publicUrl: string): string {
   const origin = new URL(publicUrl).origin;
-  const socket = `${origin.replace(/^http/, 'ws')}/v1/browsers/live/`;
+  const socketPrefix = `${origin.replace(/^http/, 'ws')}/v1/browsers/live/`;
   return [
     "default-src 'none'",
     `script-src ${origin}${FILES_PREFIX}`,
     `style-src ${origin}${FILES_PREFIX} 'unsafe-inline'`, // the front end uses style attributes
     `img-src ${origin}${FILES_PREFIX} data: blob:`,
     `font-src ${origin}${FILES_PREFIX}`,
-    `connect-src ${origin}${FILES_PREFIX} ${socket} data:`,
+    `connect-src ${origin}${FILES_PREFIX} ${socketPrefix} data:`,
     `worker-src ${origin}${FILES_PREFIX}`,
     "base-uri 'none'",
     "form-action 'none'",
@@ -45,27 +45,27 @@ export function serveDevtools(
   { live, frontEnd, publicUrl = '', forwarding }: DevtoolsParts,
 ): void {
   const headers = publicUrl === '' ? {} : { 'content-security-policy': devtoolsPolicy(publicUrl) };
-  const versions = new Map<string, WebFiles>();
+  const filesByVersion = new Map<string, WebFiles>();
   const filesOf = (version: string): WebFiles | undefined => {
-    const knownFiles = versions.get(version);
+    const knownFiles = filesByVersion.get(version);
     const folder = frontEnd.folderOf(version);
     if (knownFiles || folder === undefined) return knownFiles;
     const files = WebFiles.of(folder);
-    versions.set(version, files);
+    filesByVersion.set(version, files);
     return files;
   };
 
-  const toOwner = async (request: FastifyRequest, reply: FastifyReply): Promise<void> =>
+  const passToOwner = async (request: FastifyRequest, reply: FastifyReply): Promise<void> =>
     passToSessionOwner(String(Object(request.params).id), request, reply, forwarding);
-  app.get('/v1/browsers/live/:id/devtools', { onRequest: toOwner }, async (request, reply) => {
+  app.get('/v1/browsers/live/:id/devtools', { onRequest: passToOwner }, async (request, reply) => {
     const { id, token, page } = { token: '', page: undefined, ...Object(request.query), ...Object(request.params) };
     const pageId = page === undefined ? undefined : String(page);
     const inspector = await live.resolveInspector(String(token), String(id), pageId);
     const version = await frontEnd.of(inspector.live.browser.version.product);
     const { protocol, host } = new URL(publicUrl);
-    const socket = `${host}/v1/browsers/live/${inspector.live.id}/devtools/socket`;
+    const socketAddress = `${host}/v1/browsers/live/${inspector.live.id}/devtools/socket`;
     const query = new URLSearchParams({ token: String(token), page: inspector.page });
-    const address = new URLSearchParams({ [protocol === 'https:' ? 'wss' : 'ws']: `${socket}?${query}` });
+    const address = new URLSearchParams({ [protocol === 'https:' ? 'wss' : 'ws']: `${socketAddress}?${query}` });
     return reply.redirect(`${FILES_PREFIX}${version}/${PAGE}?${address}`, 302);
   });
 

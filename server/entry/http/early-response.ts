@@ -5,7 +5,7 @@ import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
 /** How long the rest of the body may take to arrive after the response. */
-const UNWANTED_BODY_MS = 15_000;
+const UNWANTED_BODY_TIMEOUT_MS = 15_000;
 
 /**
  * Must be called before a response is sent early. Node, or the code that has started to read the body, discards the
@@ -21,7 +21,7 @@ export function keepReadingBody({ raw: request }: FastifyRequest, reply: Fastify
   // Fastify makes Node close the connection after the response, which would be too early.
   reply.removeHeader('connection');
   response.shouldKeepAlive = true;
-  const timeout = setTimeout(() => socket.destroy(), UNWANTED_BODY_MS).unref();
+  const timeout = setTimeout(() => socket.destroy(), UNWANTED_BODY_TIMEOUT_MS).unref();
   request.once('end', () => {
     clearTimeout(timeout);
     if (shouldClose) whenSent(response, () => socket.destroySoon());

@@ -11,11 +11,11 @@ export const EVENT_STREAM = 'text/event-stream';
 /**
  * The interval at which a stream without events sends a comment, and at which the reader's credential is checked again.
  */
-const HEARTBEAT_MS = 15_000;
+const HEARTBEAT_INTERVAL_MS = 15_000;
 /** A stream is closed if its reader takes longer than this to read one piece. */
-const STALLED_MS = 30_000;
+const STALL_TIMEOUT_MS = 30_000;
 /** The delay after which a disconnected reader reconnects. */
-const RETRY_MS = 2_000;
+const RETRY_DELAY_MS = 2_000;
 const WAITING_BYTES_MAX = 64 * 1024;
 
 export interface StreamedItem {
@@ -53,19 +53,19 @@ export function eventStream<Item>(parts: EventStreamParts<Item>): Readable {
 
 async function* pieces<Item>(parts: EventStreamParts<Item>): AsyncGenerator<string, void> {
   const { firstItems: first, laterBatches: rest, checkCredential, clock } = parts;
-  const piece = (item: Item): string => pieceOf(parts.toStreamedItem(item));
-  yield `retry: ${RETRY_MS}\n\n${first.map(piece).join('')}`;
-  let sentMs = clock.monotonicMs();
-  let checkedMs = sentMs;
-  for await (const events of rest) {
+  const toPiece = (item: Item): string => pieceOf(parts.toStreamedItem(item));
+  yield `retry: ${RETRY_DELAY_MS}\n\n${first.map(toPiece).join('')}`;
+  let lastSentMs = clock.monotonicMs();
+  let lastCheckedMs = lastSentMs;
+  for await (const items of rest) {
     const now = clock.monotonicMs();
-    if (now - checkedMs >= HEARTBEAT_MS) {
+    if (now - lastCheckedMs >= HEARTBEAT_INTERVAL_MS) {
       await checkCredential();
-      checkedMs = now;
+      lastCheckedMs = now;
     }
-    if (events.length === 0 && now - sentMs < HEARTBEAT_MS) continue;
-    yield events.length > 0 ? events.map(piece).join('') : ': still here\n\n';
-    sentMs = now;
+    if (items.length === 0 && now - lastSentMs < HEARTBEAT_INTERVAL_MS) continue;
+    yield items.length > 0 ? items.map(toPiece).join('') : ': still here\n\n';
+    lastSentMs = now;
   }
 }
 
@@ -81,7 +81,7 @@ async function* withStallLimit(
   for await (const text of texts) {
     const stallController = new AbortController();
     // `sleep` rejects if the piece was read in time
-    clock.sleep(STALLED_MS, stallController.signal).then(closeAsTooSlow, () => {});
+    clock.sleep(STALL_TIMEOUT_MS, stallController.signal).then(closeAsTooSlow, () => {});
     try {
       yield text;
     } finally {

@@ -3,7 +3,7 @@ import { fault } from '../../domain/faults.ts';
 import type { Downloads } from '../../domain/files/downloads.ts';
 import type { Uploads } from '../../domain/files/uploads.ts';
 import { preferredForm } from './accept.ts';
-import { archiveOf } from './archive.ts';
+import { createArchive } from './archive.ts';
 import type { HandlerInput } from './bind.ts';
 import { fileResponse } from './file-response.ts';
 import { emptyResponse, type HttpResponse, jsonResponse } from './http-response.ts';
@@ -61,7 +61,7 @@ export const fileHandlers = ({ uploads, downloads }: FileMethods) => ({
     return {
       contentType: 'application/zip',
       headers: { 'content-disposition': `attachment; filename="${params.id}.zip"` },
-      ...(isHead ? {} : { body: archiveOf(files) }),
+      ...(isHead ? {} : { body: createArchive(files) }),
     };
   },
 });

@@ -19,7 +19,7 @@ const UPLOAD_BYTES_AT_ONCE_MAX: Bounds = {
   process: 16 * GIB,
 };
 /** An upload without Content-Length reserves bytes in steps. The steps grow up to this size. */
-const STEP_BYTES = 1024 ** 2;
+const STEP_BYTES_MAX = 1024 ** 2;
 /** The minimum rate, about 1 KiB per second: this many bytes in each interval. */
 const INTERVAL_BYTES_MIN = 64 * 1024;
 const RATE_INTERVAL_MS = 60_000;
@@ -39,8 +39,8 @@ export interface IncomingFilesParts {
 
 export class IncomingFiles {
   readonly #parts: IncomingFilesParts;
-  readonly #uploadCounts = new Totals(UPLOADS_AT_ONCE_MAX);
-  readonly #bytes = new Totals(UPLOAD_BYTES_AT_ONCE_MAX);
+  readonly #uploadTotals = new Totals(UPLOADS_AT_ONCE_MAX);
+  readonly #byteTotals = new Totals(UPLOAD_BYTES_AT_ONCE_MAX);
 
   constructor(parts: IncomingFilesParts) {
     this.#parts = parts;
@@ -53,8 +53,8 @@ export class IncomingFiles {
     authorize: () => Promise<AllowedUpload> | AllowedUpload,
     work: (file: UploadedFile) => Promise<T>,
   ): Promise<T> {
-    const countShare = this.#uploadCounts.open(owner);
-    const byteShare = this.#bytes.open(owner);
+    const countShare = this.#uploadTotals.open(owner);
+    const byteShare = this.#byteTotals.open(owner);
     try {
       const fullLevel = countShare.take(1);
       if (fullLevel) throw tooManyUploads(fullLevel);
@@ -78,11 +78,11 @@ export async function enforceMinRate({ raw }: FastifyRequest, clock: Clock): Pro
   raw.once('close', onBodyEnd);
   // The request does not emit `close` if it is answered before its body has arrived.
   socket.once('close', onBodyEnd);
-  const endMs = clock.monotonicMs() + UPLOAD_MS_MAX;
+  const deadlineMs = clock.monotonicMs() + UPLOAD_MS_MAX;
   while (!bodyEndController.signal.aborted) {
     const bytesBefore = socket.bytesRead;
     await clock.sleep(RATE_INTERVAL_MS, bodyEndController.signal).catch(() => {});
-    const isSlow = socket.bytesRead - bytesBefore < INTERVAL_BYTES_MIN || clock.monotonicMs() > endMs;
+    const isSlow = socket.bytesRead - bytesBefore < INTERVAL_BYTES_MIN || clock.monotonicMs() > deadlineMs;
     if (isSlow && !bodyEndController.signal.aborted && !raw.complete) socket.destroy();
   }
   socket.off('close', onBodyEnd);
@@ -92,7 +92,7 @@ export async function enforceMinRate({ raw }: FastifyRequest, clock: Clock): Pro
 function reserve(share: Share, bytesNeeded: number, room: Partial<Bounds>): void {
   const missingBytes = bytesNeeded - share.amount;
   if (missingBytes <= 0) return;
-  const stepBytes = Math.min(STEP_BYTES, share.amount);
+  const stepBytes = Math.min(STEP_BYTES_MAX, share.amount);
   if (stepBytes > missingBytes && !share.take(stepBytes, room)) return;
   const fullLevel = share.take(missingBytes, room);
   if (fullLevel) throw tooManyBytes(fullLevel, room);

@@ -9,7 +9,7 @@ import type { IncomingFiles } from './incoming-files.ts';
 import { passToSessionOwner } from './to-owner.ts';
 import type { WebFiles } from './web-files.ts';
 
-const ASSETS = '/live-view/';
+const ASSETS_PREFIX = '/live-view/';
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -42,9 +42,9 @@ export function serveLiveView(app: FastifyInstance, parts: LivePageParts, files:
     return requireFiles().send('index.html', request, reply, false);
   });
   // An upload for a file chooser on the page, from the viewer who has control.
-  const toOwner = async (request: FastifyRequest, reply: FastifyReply): Promise<void> =>
+  const passToOwner = async (request: FastifyRequest, reply: FastifyReply): Promise<void> =>
     passToSessionOwner(String(Object(request.params).id), request, reply, parts.forwarding);
-  app.post('/v1/browsers/live/:id/files', { config: { upload: true }, onRequest: toOwner }, async request => {
+  app.post('/v1/browsers/live/:id/files', { config: { upload: true }, onRequest: passToOwner }, async request => {
     const { id, token } = { token: '', ...Object(request.query), ...Object(request.params) };
     const liveSession = await parts.live.resolveUploader(String(token), String(id));
     const sender = { applicationId: liveSession.applicationId };
@@ -55,8 +55,8 @@ export function serveLiveView(app: FastifyInstance, parts: LivePageParts, files:
       file => parts.uploads.upload(sender, liveSession.id, file),
     );
   });
-  app.get(`${ASSETS}*`, async (request, reply) => {
-    const path = (request.url.split('?', 1)[0] ?? '').slice(ASSETS.length);
+  app.get(`${ASSETS_PREFIX}*`, async (request, reply) => {
+    const path = (request.url.split('?', 1)[0] ?? '').slice(ASSETS_PREFIX.length);
     if (!path.startsWith('assets/') || !requireFiles().has(path))
       throw fault('route_not_found', 'The live view has no such file.', { advice: 'Load the live view again.' });
     return requireFiles().send(path, request, reply, true);

@@ -110,7 +110,7 @@ async function serverFor(parts: McpParts, exchange: Exchange): Promise<Server> {
   const mcp = await loadLibrary();
   const serverInfo = { name: 'berth', title: 'Berth', version };
   const stateCodec = mcp.createRequestStateCodec<RequestState>({
-    ...{ key: stateKey, ttlSeconds: STATE_SECONDS },
+    ...{ key: stateKey, ttlSeconds: STATE_TTL_SECONDS },
     bind: () => caller.keyId,
   });
   const server = new mcp.Server(serverInfo, {
@@ -120,33 +120,33 @@ async function serverFor(parts: McpParts, exchange: Exchange): Promise<Server> {
   const canDrive = caller.scopes.has('browsers:connect');
   server.setRequestHandler('tools/list', async () => {
     const grantedOperations = await operations.listGranted(caller);
-    const resultTools = grantedOperations.some(mayNeedPerson) ? [LISTED_RESULT] : [];
-    return { tools: [...(canDrive ? LISTED_TOOLS : []), ...grantedOperations.map(listedOperation), ...resultTools] };
+    const resultTools = grantedOperations.some(mayNeedPerson) ? [LISTED_RESULT_TOOL] : [];
+    return { tools: [...(canDrive ? LISTED_TOOLS : []), ...grantedOperations.map(listedToolOf), ...resultTools] };
   });
   server.setRequestHandler('tools/call', async ({ params }, ctx) => {
     const { name, arguments: input = {}, _meta } = params;
     const call = { name, input: input as JsonObject, meta: _meta };
-    const state = ctx.mcpReq.requestState<RequestState>();
-    const result = state?.tool === name ? await resumePending(state.pending) : await callTool(call);
-    const resultRefusal = line && notedRefusal(result);
+    const requestState = ctx.mcpReq.requestState<RequestState>();
+    const toolResult = requestState?.tool === name ? await resumePending(requestState.pending) : await callTool(call);
+    const resultRefusal = line && notedRefusal(toolResult);
     if (resultRefusal) exchange.refusal = resultRefusal;
-    const { personRequest } = result;
-    if (!personRequest) return toMcpResult(result);
+    const { personRequest } = toolResult;
+    if (!personRequest) return toMcpResult(toolResult);
     if (canElicitUrls(Object(ctx.mcpReq.envelope)[mcp.CLIENT_CAPABILITIES_META_KEY])) {
       const { inputRequired } = mcp;
       return inputRequired({
         inputRequests: {
-          [PERSON]: inputRequired.elicitUrl({ message: personRequest.message, url: personRequest.url }),
+          [PERSON_INPUT]: inputRequired.elicitUrl({ message: personRequest.message, url: personRequest.url }),
         },
         requestState: await stateCodec.mint({ tool: name, pending: personRequest.pending }, ctx),
       });
     }
-    if (!canOpenUrls) return toMcpResult(result);
+    if (!canOpenUrls) return toMcpResult(toolResult);
     const { message, url, pending } = personRequest;
     throw new mcp.UrlElicitationRequiredError([{ mode: 'url', elicitationId: pending.id, message, url }], message);
 
     async function resumePending(pending: PendingWork): Promise<ToolResult> {
-      const response = mcp.inputResponse(ctx.mcpReq.inputResponses, PERSON);
+      const response = mcp.inputResponse(ctx.mcpReq.inputResponses, PERSON_INPUT);
       const answer = response.kind === 'elicit' ? response.action : 'cancel';
       if (pending.kind === 'handoff') return tools.resume(caller, pending.id, answer, signal);
       return operations.resume(caller, pending, answer, signal);
@@ -159,10 +159,10 @@ async function serverFor(parts: McpParts, exchange: Exchange): Promise<Server> {
     if (!isBrowserTool(name)) {
       const grantedOperations = await operations.listGranted(caller);
       if (name === RESULT_TOOL.name && grantedOperations.some(mayNeedPerson)) {
-        const issues = checkResult(input);
+        const issues = checkResultInput(input);
         return issues.length > 0 ? refusalResult(issues) : operations.result(caller, input, signal);
       }
-      const operation = grantedOperations.find(({ id }) => toolName(id) === name);
+      const operation = grantedOperations.find(({ id }) => toolNameOf(id) === name);
       if (operation) return operations.call(caller, operation, { input, signal, ...readCallMeta(meta) });
     }
     if (!isBrowserTool(name) || !canDrive)
@@ -170,7 +170,7 @@ async function serverFor(parts: McpParts, exchange: Exchange): Promise<Server> {
         mcp.ProtocolErrorCode.InvalidParams,
         `There is no tool ${name.slice(0, 100)}. Send tools/list to get the names of all tools.`,
       );
-    const issues = CHECKS[name](input);
+    const issues = INPUT_CHECKS[name](input);
     return issues.length > 0
       ? refusalResult(issues)
       : tools.call(caller, name, input, { signal, ...(line ? { line } : {}) });
@@ -190,7 +190,7 @@ const LISTED_TOOLS = Object.entries(BROWSER_TOOLS).map(([name, { title, descript
   annotations: { title, readOnlyHint: isReadOnly, openWorldHint: true },
 }));
 
-const LISTED_RESULT = {
+const LISTED_RESULT_TOOL = {
   ...{ name: RESULT_TOOL.name, title: RESULT_TOOL.title, description: RESULT_TOOL.description },
   inputSchema: JSON.parse(JSON.stringify(RESULT_TOOL.input)),
   annotations: { title: RESULT_TOOL.title, readOnlyHint: false, openWorldHint: true },
@@ -208,8 +208,8 @@ interface RequestState {
 }
 
 /** The name of the only input that a call requests from a client. */
-const PERSON = 'person';
-const STATE_SECONDS = 3_600;
+const PERSON_INPUT = 'person';
+const STATE_TTL_SECONDS = 3_600;
 /**
  * The prefix of session ids in the 2025 protocol for clients that declared during initialization that they can open
  * addresses. The server stores nothing about these sessions. It only checks the prefix.
@@ -221,21 +221,21 @@ const canElicitUrls = (capabilities: unknown): boolean =>
 
 /** Returns the session header for the response to `initialize`. It is empty if the client cannot open addresses. */
 function sessionHeader(body: unknown): Readonly<Record<string, string>> {
-  const isFirst = isObject(body) && body.method === 'initialize' && isObject(body.params);
-  if (!isFirst || !canElicitUrls(Object(body.params).capabilities)) return {};
+  const isInitialize = isObject(body) && body.method === 'initialize' && isObject(body.params);
+  if (!isInitialize || !canElicitUrls(Object(body.params).capabilities)) return {};
   return { 'mcp-session-id': `${URL_SESSION_PREFIX}${randomUUID()}` };
 }
 
 // ---- operations ----------------------------------------------------------------------------------------------------
 
 /** Clients accept letters, digits, `_` and `-` in the names of tools. */
-const toolName = (operationId: string): string => operationId.replaceAll('.', '_');
+const toolNameOf = (operationId: string): string => operationId.replaceAll('.', '_');
 
 /** Whether a call may wait for a person, or take longer than a client waits. */
 const mayNeedPerson = ({ effect, approval }: AgentOperation): boolean => effect !== 'read' || approval !== 'none';
 
-const listedOperation = ({ id, title, description, inputSchema, effect, approval }: AgentOperation) => ({
-  ...{ name: toolName(id), title, inputSchema: { ...inputSchema, type: 'object' as const } },
+const listedToolOf = ({ id, title, description, inputSchema, effect, approval }: AgentOperation) => ({
+  ...{ name: toolNameOf(id), title, inputSchema: { ...inputSchema, type: 'object' as const } },
   description: approval === 'none' ? description : `${description} Requires the approval of a person (${approval}).`,
   annotations: {
     ...{ title, readOnlyHint: effect === 'read', openWorldHint: true },
@@ -259,13 +259,13 @@ function readCallMeta(meta: unknown): { readonly idempotencyKey?: string; readon
   };
 }
 
-type Check = (input: unknown) => Issue[];
+type InputCheck = (input: unknown) => Issue[];
 
-const CHECKS = Object.fromEntries(
+const INPUT_CHECKS = Object.fromEntries(
   Object.entries(BROWSER_TOOLS).map(([name, { input }]: [string, { input: TSchema }]) => [name, validatorOf(input)]),
-) as Readonly<Record<BrowserToolName, Check>>; // TypeScript widens the keys to `string`
+) as Readonly<Record<BrowserToolName, InputCheck>>; // TypeScript widens the keys to `string`
 
-const checkResult: Check = validatorOf(RESULT_TOOL.input);
+const checkResultInput: InputCheck = validatorOf(RESULT_TOOL.input);
 
 const refusalResult = (issues: readonly Issue[]): ToolResult => ({
   text: `The arguments are not valid. ${issues.map(({ path, message }) => `${path} ${message}`.trim()).join('; ')}`,

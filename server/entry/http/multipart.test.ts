@@ -13,7 +13,7 @@ import { acceptMultipart, type UploadedFile, withUploadedFile } from './multipar
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-multipart-'));
 const MAX = 200_000;
-const WAIT_MS = 60_000;
+const UPLOAD_TIMEOUT_MS = 60_000;
 const app = fastify();
 acceptMultipart(app);
 app.setErrorHandler((error, _, reply) => {
@@ -49,11 +49,11 @@ async function send(body: FormData | string | Buffer, contentType?: string): Pro
 }
 
 function form(...parts: ReadonlyArray<readonly [name: string, value: string | Blob, fileName?: string]>): FormData {
-  const made = new FormData();
+  const formData = new FormData();
   for (const [name, value, fileName] of parts)
-    if (typeof value === 'string') made.append(name, value);
-    else made.append(name, value, fileName);
-  return made;
+    if (typeof value === 'string') formData.append(name, value);
+    else formData.append(name, value, fileName);
+  return formData;
 }
 
 const raw = (...lines: readonly string[]) => [lines.join('\r\n'), 'multipart/form-data; boundary=b'] as const;
@@ -120,7 +120,9 @@ test('reuses the connection after a refused upload', async t => {
   for (const [name, size, framing, refused] of uploadCases) {
     const [body, contentType] = raw('--b', HEAD.replace('file', name), '', 'x'.repeat(size), '--b--', '');
     const headers = { 'content-type': contentType, ...framing };
-    const upload = request(url, { agent, method: 'POST', headers, signal: AbortSignal.timeout(WAIT_MS) }).end(body);
+    const upload = request(url, { agent, method: 'POST', headers, signal: AbortSignal.timeout(UPLOAD_TIMEOUT_MS) }).end(
+      body,
+    );
     const [response] = await once(upload, 'response');
     const result: UploadResult = Object(await json(response));
     assert.equal(result.refused, refused);

@@ -9,7 +9,7 @@ import { writeSynced } from '../../kit/durable.ts';
 import { writeHashed } from '../../kit/hashed-write.ts';
 import { newId } from '../../kit/ids.ts';
 
-const FIELD = 'file';
+const FILE_FIELD = 'file';
 /** Allowance for boundaries and part headers. */
 const OVERHEAD_BYTES_MAX = 16 * 1024;
 const ONE_PART_ADVICE = 'Send exactly one part, a file named `file`.';
@@ -65,31 +65,33 @@ function assertMultipart(request: FastifyRequest, bounds: UploadBounds): void {
     throw fault('unsupported_media_type', 'The operation requires multipart/form-data.', {
       advice: 'Send the file as the only part, with the name `file`.',
     });
-  if (Number(request.headers['content-length'] ?? 0) > bounds.maxBytes + OVERHEAD_BYTES_MAX) throw tooLarge(bounds);
+  if (Number(request.headers['content-length'] ?? 0) > bounds.maxBytes + OVERHEAD_BYTES_MAX)
+    throw tooLargeFault(bounds);
 }
 
 async function receive(request: FastifyRequest, path: string, bounds: UploadBounds): Promise<UploadedFile> {
   let uploadedFile: UploadedFile | undefined;
   try {
     for await (const part of request.parts({ limits: { fileSize: bounds.maxBytes + 1 } })) {
-      if (part.type !== 'file' || part.fieldname !== FIELD || !part.filename)
+      if (part.type !== 'file' || part.fieldname !== FILE_FIELD || !part.filename)
         throw fault(
           'missing_file',
-          `The part ${JSON.stringify(part.fieldname)} is not a file part with the name ${FIELD}.`,
+          `The part ${JSON.stringify(part.fieldname)} is not a file part with the name ${FILE_FIELD}.`,
           {
             advice: ONE_PART_ADVICE,
           },
         );
       const body = reserveBytes(part.file, bounds);
       uploadedFile = { fileName: part.filename, path, ...(await writeSynced(path, file => writeHashed(file, body))) };
-      if (uploadedFile.size > bounds.maxBytes) throw tooLarge(bounds);
+      if (uploadedFile.size > bounds.maxBytes) throw tooLargeFault(bounds);
     }
   } catch (error) {
     // Discards the rest of the body. Otherwise the connection would hang.
     request.raw.unpipe().resume();
     throw faultOf(error);
   }
-  if (!uploadedFile) throw fault('missing_file', `The upload has no part named ${FIELD}.`, { advice: ONE_PART_ADVICE });
+  if (!uploadedFile)
+    throw fault('missing_file', `The upload has no part named ${FILE_FIELD}.`, { advice: ONE_PART_ADVICE });
   return uploadedFile;
 }
 
@@ -103,7 +105,7 @@ async function* reserveBytes(body: AsyncIterable<Buffer>, { reserve }: UploadBou
   }
 }
 
-const tooLarge = ({ maxBytes, advice = 'Send a smaller file.' }: UploadBounds) =>
+const tooLargeFault = ({ maxBytes, advice = 'Send a smaller file.' }: UploadBounds) =>
   fault('payload_too_large', `The file is too large: at most ${maxBytes} bytes are accepted.`, {
     advice,
     details: { limit: maxBytes },

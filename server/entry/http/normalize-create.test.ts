@@ -57,7 +57,7 @@ const UNAVAILABLE_FIELDS: ReadonlyArray<readonly [string, CreateSession]> = [
 ];
 for (const [field, body] of UNAVAILABLE_FIELDS)
   test(`refuses ${JSON.stringify(body)} as unavailable`, () =>
-    assert.equal(refusal(body, NATIVE_CHOICES, 'feature_unavailable').details?.field, field));
+    assert.equal(refusalOf(body, NATIVE_CHOICES, 'feature_unavailable').details?.field, field));
 
 test('ignores unavailable settings with a warning on the compatibility mount', () => {
   const request = normalizeCreate({ browserSettings: { verified: true, os: 'mac' } }, COMPAT_CHOICES);
@@ -90,7 +90,7 @@ const CONFLICTS: ReadonlyArray<readonly [readonly string[], CreateSession]> = [
 ];
 for (const [paths, body] of CONFLICTS)
   test(`refuses different values of ${paths.join(' and ')}`, () =>
-    assert.deepEqual(refusal(body, NATIVE_CHOICES, 'conflicting_fields').details?.paths, paths));
+    assert.deepEqual(refusalOf(body, NATIVE_CHOICES, 'conflicting_fields').details?.paths, paths));
 
 const WARNED_SETTINGS: ReadonlyArray<readonly [string, string, NonNullable<CreateSession['browserSettings']>]> = [
   ['captcha_not_supported', 'solveCaptchas', { solveCaptchas: true }],
@@ -157,7 +157,7 @@ for (const [name, browserSettings] of [
   ['locale', { locale: 'x' }],
 ] as const)
   test(`refuses an unknown ${name}, and reports the field`, () => {
-    const { details } = refusal({ browserSettings }, NATIVE_CHOICES, 'invalid_request');
+    const { details } = refusalOf({ browserSettings }, NATIVE_CHOICES, 'invalid_request');
     assert.match(JSON.stringify(details), new RegExp(`browserSettings.${name}`));
   });
 
@@ -189,7 +189,7 @@ const BAD: ReadonlyArray<readonly [string, CreateSession]> = [
 ];
 for (const [path, body] of BAD)
   test(`refuses ${JSON.stringify(body).slice(0, 60)}, and reports ${path}`, () => {
-    const { details } = refusal(body, NATIVE_CHOICES, 'invalid_request');
+    const { details } = refusalOf(body, NATIVE_CHOICES, 'invalid_request');
     assert.deepEqual(
       Object(details).issues.map((issue: { path: string }) => issue.path),
       [path],
@@ -199,7 +199,7 @@ for (const [path, body] of BAD)
 test('accepts 512 characters of metadata', () =>
   assert.doesNotThrow(() => normalizeCreate({ userMetadata: { a: 'x'.repeat(504) } }, NATIVE_CHOICES)));
 
-function refusal(body: CreateSession, where: PlacementChoices, code: string): Fault {
+function refusalOf(body: CreateSession, where: PlacementChoices, code: string): Fault {
   try {
     normalizeCreate(body, where);
   } catch (error) {

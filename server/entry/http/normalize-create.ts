@@ -88,12 +88,16 @@ function mergeAliases(body: CreateSession): BrowserSettings {
   };
 }
 
-type GivenValue = readonly [path: string, value: unknown];
+type FieldValue = readonly [path: string, value: unknown];
 
-function assertEqual([path, value]: GivenValue, [otherPath, other]: GivenValue, defaults: object | undefined): void {
-  if (value === undefined || other === undefined) return;
+function assertEqual(
+  [path, value]: FieldValue,
+  [otherPath, otherValue]: FieldValue,
+  defaults: object | undefined,
+): void {
+  if (value === undefined || otherValue === undefined) return;
   const withDefaults = (one: unknown): unknown => (defaults ? { ...defaults, ...Object(one) } : one);
-  if (isDeepStrictEqual(withDefaults(value), withDefaults(other))) return;
+  if (isDeepStrictEqual(withDefaults(value), withDefaults(otherValue))) return;
   throw fault('conflicting_fields', `${path} and ${otherPath} are the same setting with different values.`, {
     advice: 'Set the value in only one of the two places.',
     details: { paths: [path, otherPath] },
@@ -140,7 +144,7 @@ function chooseRegion(requested: string | undefined, regions: readonly string[])
   if (requested === undefined) return { chosen: {}, warnings: [] };
   if (regions.includes(requested)) return { chosen: { region: requested }, warnings: [] };
   if (COMPAT_REGIONS.some(region => region === requested))
-    return { chosen: { regionAsked: requested }, warnings: [regionNotLocal(requested, regions)] };
+    return { chosen: { regionAsked: requested }, warnings: [regionNotLocalWarning(requested, regions)] };
   throw invalidRequest([
     {
       path: 'region',
@@ -149,7 +153,7 @@ function chooseRegion(requested: string | undefined, regions: readonly string[])
   ]);
 }
 
-const regionNotLocal = (requested: string, [local]: readonly string[]): Warning => ({
+const regionNotLocalWarning = (requested: string, [local]: readonly string[]): Warning => ({
   code: 'region_not_local',
   path: 'region',
   message: `This installation has no region ${requested}; the session runs in ${local}.`,
@@ -191,10 +195,13 @@ const ENGINE_WITHOUT_CERTIFICATES: Engine = 'headless-shell';
 
 function refuseUnsupportedByEngine(body: CreateSession, settings: BrowserSettings, engine: Engine): void {
   const hasCertificates = (body.proxySettings?.caCertificates?.length ?? 0) > 0;
-  const certificates = { field: CERTIFICATES_FIELD, why: 'does not support additional certificate authorities' };
+  const unsupportedCertificates = {
+    field: CERTIFICATES_FIELD,
+    why: 'does not support additional certificate authorities',
+  };
   const [unsupportedSetting] = [
     ...unsupportedSettings(settings, engine).map(({ name, why }) => ({ field: `browserSettings.${name}`, why })),
-    ...(hasCertificates && engine === ENGINE_WITHOUT_CERTIFICATES ? [certificates] : []),
+    ...(hasCertificates && engine === ENGINE_WITHOUT_CERTIFICATES ? [unsupportedCertificates] : []),
   ];
   if (!unsupportedSetting) return;
   const otherEngines = ENGINES.filter(other => other !== engine);
@@ -206,7 +213,7 @@ function refuseUnsupportedByEngine(body: CreateSession, settings: BrowserSetting
 
 // ---- settings without effect ---------------------------------------------------------------------------------------
 
-const MESSAGES = {
+const WARNING_MESSAGES = {
   captcha_not_supported: 'has no effect: Berth has no CAPTCHA solver',
   ignored: 'is accepted for compatibility and has no effect',
 };
@@ -215,7 +222,7 @@ const warningsFor = (settings: BrowserSettings): Warning[] => [
   ...settingsWithoutEffect(settings).map(({ name, code }) => ({
     code,
     path: `browserSettings.${name}`,
-    message: `${name} ${MESSAGES[code]}.`,
+    message: `${name} ${WARNING_MESSAGES[code]}.`,
   })),
   ...(isUnrestrictive(settings.networkPolicy) ? [ALLOW_WITHOUT_EFFECT] : []),
 ];

@@ -30,8 +30,8 @@ test('returns metrics as text, and responds with 500 if the metrics cannot be co
   const response = await fetch(`${await startAndGetUrl()}/metrics?x=1`);
   assert.match(response.headers.get('content-type') ?? '', /^text\/plain/);
   assert.match(await response.text(), /^told_total 1$/m);
-  const failing = { contentType: 'text/plain', metrics: async () => Promise.reject(new Error('no database')) };
-  const failureResponse = await fetch(`${await startAndGetUrl({ metrics: failing })}/metrics`);
+  const failingMetrics = { contentType: 'text/plain', metrics: async () => Promise.reject(new Error('no database')) };
+  const failureResponse = await fetch(`${await startAndGetUrl({ metrics: failingMetrics })}/metrics`);
   assert.deepEqual([failureResponse.status, await failureResponse.text()], [500, 'no database\n']);
 });
 
@@ -42,9 +42,9 @@ test('the error for an address in use names the setting', async () => {
 
 test('close does not wait for open connections', async () => {
   const url = new URL(await startAndGetUrl());
-  const idle = connect(Number(url.port), url.hostname).on('error', () => {});
-  await new Promise(resolve => idle.once('connect', resolve));
-  const ended = new Promise(resolve => idle.once('close', resolve));
+  const idleSocket = connect(Number(url.port), url.hostname).on('error', () => {});
+  await new Promise(resolve => idleSocket.once('connect', resolve));
+  const ended = new Promise(resolve => idleSocket.once('close', resolve));
   await listeners.pop()?.close();
   await ended;
 });

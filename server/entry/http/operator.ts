@@ -9,10 +9,10 @@ import type { Closeable } from '../../kit/scope.ts';
 import { withTimeout } from '../../kit/wait.ts';
 
 const HEADER_BYTES_MAX = 8 * 1024;
-const HEADERS_MS = 5_000;
-const REQUEST_MS = 10_000;
+const HEADERS_TIMEOUT_MS = 5_000;
+const REQUEST_TIMEOUT_MS = 10_000;
 const CONNECTIONS_MAX = 100;
-const READY_MS = 5_000;
+const READY_TIMEOUT_MS = 5_000;
 
 export interface ReadinessResult {
   readonly ok: boolean;
@@ -32,11 +32,15 @@ export interface OperatorListener extends Closeable {
 
 /** @throws Error that names BERTH_OPERATOR_LISTEN if the server cannot listen on the address. */
 export async function openOperator(parts: OperatorParts): Promise<OperatorListener> {
-  const limits = { maxHeaderSize: HEADER_BYTES_MAX, headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS };
+  const limits = {
+    maxHeaderSize: HEADER_BYTES_MAX,
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+  };
   const server = createServer(limits, (request, response) => {
     void responseTo(parts, request).then(
       result => send(request, response, result),
-      error => send(request, response, { status: 500, text: `${reason(error)}\n`, type: TEXT }),
+      error => send(request, response, { status: 500, text: `${reason(error)}\n`, type: TEXT_TYPE }),
     );
   });
   server.maxConnections = CONNECTIONS_MAX;
@@ -54,14 +58,14 @@ interface OperatorResponse {
   readonly type: string;
 }
 
-const TEXT = 'text/plain; charset=utf-8';
+const TEXT_TYPE = 'text/plain; charset=utf-8';
 const JSON_TYPE = 'application/json; charset=utf-8';
 
 async function responseTo(
   { checkReadiness, metrics }: OperatorParts,
   { method, url = '' }: IncomingMessage,
 ): Promise<OperatorResponse> {
-  if (method !== 'GET' && method !== 'HEAD') return { status: 405, text: 'Use GET.\n', type: TEXT };
+  if (method !== 'GET' && method !== 'HEAD') return { status: 405, text: 'Use GET.\n', type: TEXT_TYPE };
   switch (url.split('?', 1)[0]) {
     case '/metrics':
       return { status: 200, text: await metrics.metrics(), type: metrics.contentType };
@@ -71,14 +75,14 @@ async function responseTo(
       return { status: ok ? 200 : 503, text: JSON.stringify(body), type: JSON_TYPE };
     }
     default:
-      return { status: 404, text: 'Available paths: /metrics and /readyz.\n', type: TEXT };
+      return { status: 404, text: 'Available paths: /metrics and /readyz.\n', type: TEXT_TYPE };
   }
 }
 
 /** A check that throws or hangs counts as not ready. */
 async function checkReady(checkReadiness: () => Promise<ReadinessResult>): Promise<ReadinessResult> {
   try {
-    return await withTimeout(READY_MS, 'the readiness checks', checkReadiness);
+    return await withTimeout(READY_TIMEOUT_MS, 'the readiness checks', checkReadiness);
   } catch (error) {
     return { ok: false, checks: [{ name: 'checks', ok: false, detail: reason(error) }] };
   }

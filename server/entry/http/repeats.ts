@@ -83,13 +83,13 @@ export class Repeats {
     run: Run,
     work: (run: IdempotencyRun) => Promise<HttpResponse>,
   ): Promise<HttpResponse> {
-    const result = await work(run.row).catch(async error => {
+    const response = await work(run.row).catch(async error => {
       await this.#storeFailure(run, error);
       throw error;
     });
     // The work has had its effect, even if the response cannot be stored.
-    await run.keep(this.#storedForm(id, result)).catch(error => this.#logNotWritten(error));
-    return result;
+    await run.keep(this.#storedForm(id, response)).catch(error => this.#logNotWritten(error));
+    return response;
   }
 
   async #storeFailure(run: Run, error: unknown): Promise<void> {

@@ -15,7 +15,7 @@ export const STREAMED_RESPONSES_MAX: Bounds = { session: 200, application: 200, 
 /** Smaller responses fit into the kernel's socket buffers, and are not counted. */
 const COUNTED_BYTES_MIN = 64 * 1024;
 /** A connection whose client reads nothing for this long is closed. */
-const SILENCE_MS = 60_000;
+const SILENCE_TIMEOUT_MS = 60_000;
 
 interface ResponseLimitParts {
   readonly waitingBytes: WaitingBytes;
@@ -25,7 +25,7 @@ interface ResponseLimitParts {
 }
 
 export function limitResponses(app: FastifyInstance, parts: ResponseLimitParts): void {
-  const { waitingBytes, callerOf, streamsMax = STREAMED_RESPONSES_MAX, silenceMs = SILENCE_MS } = parts;
+  const { waitingBytes, callerOf, streamsMax = STREAMED_RESPONSES_MAX, silenceMs = SILENCE_TIMEOUT_MS } = parts;
   const streamTotals = new Totals(streamsMax);
   app.addHook('onSend', (request, reply, payload, done) => {
     const bytes = bytesOf(payload);

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { CreateAgentKey } from '../../../contract/agent-keys.ts';
 import { OPERATION_IDS, operation } from '../../../contract/operations.ts';
 import { CreateSession } from '../../../contract/sessions.ts';
-import { explain, unknownFields } from './schema-walk.ts';
+import { findIssues, unknownFields } from './schema-walk.ts';
 import { validatorOf } from './validate.ts';
 
 const WRONG_VALUES: ReadonlyArray<readonly [unknown, string, string]> = [
@@ -39,13 +39,13 @@ const WRONG_VALUES: ReadonlyArray<readonly [unknown, string, string]> = [
 
 for (const [value, path, message] of WRONG_VALUES)
   test(`explains why ${JSON.stringify(value)} is invalid`, () => {
-    assert.deepEqual(explain(CreateSession, value), [{ path, message }]);
+    assert.deepEqual(findIssues(CreateSession, value), [{ path, message }]);
     assert.deepEqual(validatorOf(CreateSession)(value), [{ path, message }]);
   });
 
 test('reports every invalid field', () =>
   assert.deepEqual(
-    explain(CreateSession, { timeout: 1, keepAlive: 1 }).map(({ path }) => path),
+    findIssues(CreateSession, { timeout: 1, keepAlive: 1 }).map(({ path }) => path),
     ['timeout', 'keepAlive'],
   ));
 

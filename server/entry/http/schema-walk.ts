@@ -32,7 +32,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const TIME = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:?\d\d)$/;
 
 /** Returns what is wrong with the value, field by field. Empty if nothing is found. */
-export const explain = (schema: TSchema, value: unknown): Issue[] =>
+export const findIssues = (schema: TSchema, value: unknown): Issue[] =>
   firstOf(problems(shapeOf(schema), value, ''), ISSUES_MAX);
 
 /** Paths of the first unknown fields: `browserSettings.viewprot`, `proxies[0].sever`. */

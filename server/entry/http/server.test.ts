@@ -18,7 +18,7 @@ import type { Events } from '../../domain/events/api.ts';
 import { fault, sessionNotRunning } from '../../domain/faults.ts';
 import { noForwarding } from '../../domain/fleet/forwarding.ts';
 import type { AccountCaller, AgentCaller } from '../../domain/identity/caller.ts';
-import type { IdentityMethods } from '../../domain/identity/identity.ts';
+import type { IdentityServices } from '../../domain/identity/identity.ts';
 import { WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
 import type { Logs } from '../../domain/logs/api.ts';
 import type { Recordings } from '../../domain/recordings/api.ts';
@@ -80,8 +80,8 @@ const account: AccountCaller = {
 };
 
 /** The folder for incoming uploads. It is empty while no request is in progress. */
-const INCOMING = join(tmpdir(), `berth-incoming-${process.pid}`);
-after(() => rmSync(INCOMING, { recursive: true, force: true }));
+const INCOMING_FOLDER = join(tmpdir(), `berth-incoming-${process.pid}`);
+after(() => rmSync(INCOMING_FOLDER, { recursive: true, force: true }));
 
 const neverCalledSync = (): never => assert.fail('this should not have been asked');
 const neverCalled = async (): Promise<never> => neverCalledSync();
@@ -108,7 +108,7 @@ const SESSIONS: Sessions = {
 };
 
 /** A stub of `Sessions` that adds the request of each create to `requests`. */
-const recordingCreates = (requests: SessionRequest[]): Sessions => ({
+const stubSessions = (requests: SessionRequest[]): Sessions => ({
   ...SESSIONS,
   create: async (_, request) => {
     requests.push(request);
@@ -155,7 +155,7 @@ const LOGS: Logs = {
 
 async function* emptyStream(): AsyncGenerator<never, void> {}
 
-const callers: IdentityMethods['callers'] = {
+const callers: IdentityServices['callers'] = {
   authenticate: async ({ authorization }, expected) => {
     const callersByHeader: Readonly<Record<string, AgentCaller | AccountCaller>> = {
       [`Bearer ${KEY}`]: agent('browsers:read', 'browsers:write', 'browsers:connect'),
@@ -168,7 +168,7 @@ const callers: IdentityMethods['callers'] = {
   },
 };
 
-const IDENTITY: IdentityMethods = {
+const IDENTITY: IdentityServices = {
   callers,
   keyUses: { hold: () => ({ close: () => {} }) },
   applications: {
@@ -210,8 +210,8 @@ const IDENTITY: IdentityMethods = {
   },
 };
 
-const lines: Array<LogFields & { event: string }> = [];
-const write = (event: string, fields?: LogFields): void => void lines.push({ event, ...fields });
+const logLines: Array<LogFields & { event: string }> = [];
+const write = (event: string, fields?: LogFields): void => void logLines.push({ event, ...fields });
 const log: Log = { debug: write, info: write, warn: write, error: write, with: () => log };
 
 const closeFunctions: Array<() => Promise<void>> = [];
@@ -371,7 +371,7 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
       list: neverCalled,
       read: neverCalled,
       cancel: neverCalled,
-      replaceAuto: neverCalled,
+      replaceAutoTopUp: neverCalled,
     },
     credits: { read: neverCalled, entries: neverCalled, usage: neverCalled },
     host: {
@@ -384,7 +384,7 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     files: FILES,
     idempotency: { begin: neverCalled, digestOf: () => Buffer.alloc(32) },
     contexts: CONTEXTS,
-    incomingDir: INCOMING,
+    incomingDir: INCOMING_FOLDER,
     waitingBytes: new WaitingBytes(),
     workers,
     extensions: { upload: neverCalled, read: neverCalled, remove: neverCalled },
@@ -462,7 +462,7 @@ test('does not reveal the cause of an internal error to the caller', async () =>
   const { status, body, text } = await brokenServer('GET', `/v1/browsers/sessions/${ID}`, { key: KEY });
   assert.deepEqual([status, body.code], [500, 'internal']);
   assert.ok(!text.includes('hunter2'));
-  assert.ok(lines.some(line => line.event === 'http.failure' && line.requestId === body.requestId));
+  assert.ok(logLines.some(line => line.event === 'http.failure' && line.requestId === body.requestId));
 });
 
 test('responds to malformed HTTP requests with the standard error body', async () => {
@@ -480,12 +480,12 @@ test('responds to malformed HTTP requests with the standard error body', async (
 
 function sendRaw(port: number, text: string): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
-  let seen = '';
+  let receivedText = '';
   const socket = connect(port, '127.0.0.1', () => socket.write(text));
   socket.on('data', data => {
-    seen += data;
+    receivedText += data;
   });
-  socket.on('close', () => resolve(seen));
+  socket.on('close', () => resolve(receivedText));
   socket.on('error', reject);
   return promise;
 }
@@ -574,9 +574,9 @@ const REFUSED_BODIES: ReadonlyArray<
 ];
 for (const [name, more, status, code] of REFUSED_BODIES)
   test(`refuses ${name} with ${code}`, async () => {
-    const reply = await ask('POST', '/v1/browsers/sessions', { key: KEY, headers: JSON_TYPE, ...more });
-    assert.deepEqual([reply.status, reply.body.code], [status, code]);
-    assert.equal(reply.headers.get('x-should-retry'), 'false');
+    const response = await ask('POST', '/v1/browsers/sessions', { key: KEY, headers: JSON_TYPE, ...more });
+    assert.deepEqual([response.status, response.body.code], [status, code]);
+    assert.equal(response.headers.get('x-should-retry'), 'false');
   });
 
 test('accepts a body that is one byte smaller than 1 MB', async () => {
@@ -749,7 +749,7 @@ for (const prefix of ['/v1', '/v1/browsers/v1'])
 
 test('Stagehand can start and end a session, and the fields that only Stagehand uses are ignored', async () => {
   const requests: SessionRequest[] = [];
-  const stagehandServer = await serve({ sessions: recordingCreates(requests) });
+  const stagehandServer = await serve({ sessions: stubSessions(requests) });
   const body = { modelName: 'm', browserbaseSessionCreateParams: { keepAlive: true } };
   const { status, body: started } = await stagehandServer('POST', '/v1/sessions/start', { key: KEY, body });
   assert.deepEqual([status, started], [200, { success: true, data: { sessionId: ID, available: false } }]);
@@ -768,14 +768,14 @@ test('a Stagehand request with a misspelled or misplaced session restriction is 
   const readIds: string[] = [];
   const stagehandServer = await serve({
     sessions: {
-      ...recordingCreates(requests),
+      ...stubSessions(requests),
       read: async (_, id) => {
         readIds.push(id);
         return VIEW;
       },
     },
   });
-  const start = (body: object, headers: Record<string, string> = {}) =>
+  const startSession = (body: object, headers: Record<string, string> = {}) =>
     stagehandServer('POST', '/v1/sessions/start', { key: KEY, body, headers });
   const networkPolicy = { default: 'deny' };
   for (const [body, field] of [
@@ -784,21 +784,21 @@ test('a Stagehand request with a misspelled or misplaced session restriction is 
     [{ networkPolicy }, 'browserSettings.networkPolicy'],
     [{ browserSettings: { networkPolicy } }, 'browserSettings'],
   ] as const) {
-    const { status, body: error } = await start(body);
+    const { status, body: error } = await startSession(body);
     assert.deepEqual([status, error.code], [400, 'invalid_request']);
     assert.ok(error.message.includes(`did you mean browserbaseSessionCreateParams.${field}?`), error.message);
   }
   assert.equal(requests.length, 0);
   const body = { modelName: 'm', verbose: 1, selfHeal: true, browserbaseSessionCreateParams: { keepalive: true } };
-  assert.equal((await start(body)).status, 200);
+  assert.equal((await startSession(body)).status, 200);
   assert.deepEqual(
     requests[0]?.warnings.map(({ path }) => path),
     ['browserbaseSessionCreateParams.keepalive'],
     'the fields of Stagehand itself cause no warning',
   );
-  const strictResponse = await start(body, { prefer: 'handling=strict' });
+  const strictResponse = await startSession(body, { prefer: 'handling=strict' });
   assert.deepEqual([strictResponse.status, strictResponse.body.code], [400, 'unknown_field']);
-  await start({ browserbaseSessionID: ID.toUpperCase() });
+  await startSession({ browserbaseSessionID: ID.toUpperCase() });
   assert.deepEqual(readIds, [ID]);
 });
 
@@ -827,9 +827,9 @@ test('refuses a repeated release with a conflict on the native mount, and accept
       read: async () => ({ ...VIEW, status: 'COMPLETED', regionAsked: 'eu-central-1' }),
     },
   });
-  const release = { key: KEY, body: { status: 'REQUEST_RELEASE' } };
-  assert.equal((await endedSessionServer('POST', `/v1/browsers/sessions/${ID}`, release)).status, 409);
-  const releaseResponse = await endedSessionServer('POST', `/v1/sessions/${ID}`, release);
+  const releaseRequest = { key: KEY, body: { status: 'REQUEST_RELEASE' } };
+  assert.equal((await endedSessionServer('POST', `/v1/browsers/sessions/${ID}`, releaseRequest)).status, 409);
+  const releaseResponse = await endedSessionServer('POST', `/v1/sessions/${ID}`, releaseRequest);
   assert.deepEqual(
     [releaseResponse.status, releaseResponse.body.status, releaseResponse.body.region],
     [200, 'COMPLETED', 'eu-central-1'],
@@ -843,10 +843,10 @@ test('refuses a repeated release with a conflict on the native mount, and accept
 });
 
 test('the routes of the compatibility mount do not exist if the mount is disabled', async () => {
-  const off = await serve({ compat: false });
+  const nativeServer = await serve({ compat: false });
   for (const path of ['/v1/sessions', '/v1/projects', '/v1/browsers/v1/sessions'])
-    assert.equal((await off('GET', path, { key: KEY })).body.code, 'route_not_found');
-  assert.equal((await off('GET', '/v1/browsers/sessions', { key: KEY })).status, 200);
+    assert.equal((await nativeServer('GET', path, { key: KEY })).body.code, 'route_not_found');
+  assert.equal((await nativeServer('GET', '/v1/browsers/sessions', { key: KEY })).status, 200);
 });
 
 test("the Selenium address returns errors in WebDriver's format", async () => {
@@ -923,13 +923,13 @@ test('measures requests by operation and status', async () => {
 });
 
 test('each operation logs a line at its start and a line at its end, without secrets', async () => {
-  lines.length = 0;
+  logLines.length = 0;
   await ask('GET', `/v1/browsers/sessions/${ID}/connect?signingKey=k_secret`, {
     headers: { 'x-request-id': 'trace-log-1' },
   });
   await ask('GET', '/v1/browsers/sessions', { key: KEY, headers: { 'x-request-id': 'trace-log-2' } });
   await ask('GET', '/healthz');
-  const of = (id: string) => lines.filter(line => line.requestId === id);
+  const of = (id: string) => logLines.filter(line => line.requestId === id);
   assert.deepEqual(
     of('trace-log-1').map(({ event, status, code }) => [event, status, code]),
     [
@@ -940,7 +940,7 @@ test('each operation logs a line at its start and a line at its end, without sec
   const [, end] = of('trace-log-2');
   assert.deepEqual([end?.event, end?.status, end?.applicationId, end?.keyId], ['listSessions.end', 200, APP, 'key-1']);
   assert.equal(typeof end?.durationMs, 'number');
-  assert.ok(!/k_secret|the-agent-key/.test(JSON.stringify(lines)));
+  assert.ok(!/k_secret|the-agent-key/.test(JSON.stringify(logLines)));
 });
 
 // ---- the API reference ---------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import type { Events } from '../../domain/events/api.ts';
 import { fault } from '../../domain/faults.ts';
 import type { Forwarding } from '../../domain/fleet/forwarding.ts';
 import type { Idempotency } from '../../domain/idempotency/idempotency.ts';
-import type { IdentityMethods } from '../../domain/identity/identity.ts';
+import type { IdentityServices } from '../../domain/identity/identity.ts';
 import type { Limits } from '../../domain/limits/limits.ts';
 import type { RateLimiter } from '../../domain/limits/request-rates.ts';
 import type { WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
@@ -96,17 +96,17 @@ import { refuseWebDriver } from './webdriver.ts';
 import { type WebhookMethods, webhookHandlers } from './webhooks.ts';
 
 const HEADER_BYTES_MAX = 16 * 1024;
-const HEADERS_MS = 15_000;
+const HEADERS_TIMEOUT_MS = 15_000;
 /** The maximum time from the headers of a request to the end of its body. Responses and uploads may take longer. */
-const REQUEST_MS = 60_000;
+const REQUEST_TIMEOUT_MS = 60_000;
 /**
  * Longer than the 60 s for which proxies keep idle connections, so that a proxy never uses a connection that is being
  * closed here.
  */
-const KEEP_ALIVE_MS = 75_000;
+const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 /** The maximum number of TCP connections at once, including CDP clients and viewers. Further ones are closed. */
 const CONNECTIONS_MAX = 5000;
-const LOG_EVERY_MS = 60_000;
+const LOG_INTERVAL_MS = 60_000;
 /** How long requests in progress may take when the server is closing. */
 const CLOSE_GRACE_MS = 5000;
 
@@ -130,7 +130,7 @@ export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly incomingDir: string;
   readonly waitingBytes: WaitingBytes;
   readonly version: string;
-  readonly identity: IdentityMethods;
+  readonly identity: IdentityServices;
   readonly rates: RateLimiter;
   readonly people: People;
   readonly consumers: ConsumerServices;
@@ -211,9 +211,9 @@ async function buildHttp(parts: HttpParts): Promise<{ app: FastifyInstance; serv
   const tracker = new RequestTracker(parts.clock, parts.log, parts.trace, parts.metrics);
   const server = createServer({
     maxHeaderSize: HEADER_BYTES_MAX,
-    headersTimeout: HEADERS_MS,
+    headersTimeout: HEADERS_TIMEOUT_MS,
     requestTimeout: 0, // limitRequestTime is used instead
-    keepAliveTimeout: KEEP_ALIVE_MS,
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     // Offers of protocols other than WebSocket, such as h2c, are ignored (RFC 9110, section 7.8).
     shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket',
   });
@@ -240,7 +240,7 @@ async function buildHttp(parts: HttpParts): Promise<{ app: FastifyInstance; serv
   const incomingFiles = new IncomingFiles({ folder: parts.incomingDir, clock: parts.clock });
   const cookie = signInCookie(parts.publicUrl ?? `http://${parts.listen.host}:${parts.listen.port}`);
   const cookieOfConsumer = consumerCookie(parts.publicUrl ?? `http://${parts.listen.host}:${parts.listen.port}`);
-  const methods = await bindOperations(app, {
+  const methodsByUrl = await bindOperations(app, {
     handlers: handlersOf(parts, cookie, cookieOfConsumer),
     callers: parts.identity.callers,
     rates: parts.rates,
@@ -260,7 +260,7 @@ async function buildHttp(parts: HttpParts): Promise<{ app: FastifyInstance; serv
     allowUpload: (...upload) => parts.files.uploads.allow(...upload),
   });
   const pace = new Pace();
-  for (const [url, supported] of methods) {
+  for (const [url, supported] of methodsByUrl) {
     if (pace.isDue) await pace.rest();
     refuseOtherMethods(app, url, supported);
   }
@@ -420,8 +420,8 @@ function limitRequestTime(request: FastifyRequest, clock: Clock): void {
   if (request.routeOptions.config.upload) return void enforceMinRate(request, clock);
   const { raw } = request;
   // A request without a body emits no `end`. It is complete, and its response may be a stream that takes hours.
-  const expire = (): void => void (raw.complete || raw.socket.destroy());
-  const timeout = setTimeout(expire, REQUEST_MS).unref();
+  const destroyIfIncomplete = (): void => void (raw.complete || raw.socket.destroy());
+  const timeout = setTimeout(destroyIfIncomplete, REQUEST_TIMEOUT_MS).unref();
   const clearTimer = (): void => clearTimeout(timeout);
   raw.once('end', clearTimer);
   raw.once('close', clearTimer);
@@ -467,7 +467,7 @@ function limitConnections(server: Server, { clock, log }: Pick<HttpParts, 'clock
   server.maxConnections = CONNECTIONS_MAX;
   let lastLoggedMs = Number.NEGATIVE_INFINITY;
   server.on('drop', () => {
-    if (clock.monotonicMs() - lastLoggedMs < LOG_EVERY_MS) return;
+    if (clock.monotonicMs() - lastLoggedMs < LOG_INTERVAL_MS) return;
     lastLoggedMs = clock.monotonicMs();
     log.warn('http.connections_full', { max: CONNECTIONS_MAX });
   });

@@ -1,6 +1,6 @@
 // HTTP handlers for signing in. The response that completes a sign-in sets the cookie.
 
-import { SESSION_LIFE_MS } from '../../domain/people/human-sessions.ts';
+import { SESSION_LIFETIME_MAX_MS } from '../../domain/people/human-sessions.ts';
 import type { People } from '../../domain/people/open-people.ts';
 import type { SignInStep } from '../../domain/people/sign-in.ts';
 import type { Secret } from '../../kit/secret.ts';
@@ -38,5 +38,5 @@ const stepResponse = ({ result, cookie: secret }: SignInStep, cookie: SignInCook
   jsonResponse(result, secret ? cookieHeader(cookie, secret) : {});
 
 export const cookieHeader = (cookie: SignInCookie, secret: Secret | undefined): Record<string, string> => ({
-  'set-cookie': cookie.write(secret?.reveal(), SESSION_LIFE_MS / 1000),
+  'set-cookie': cookie.write(secret?.reveal(), SESSION_LIFETIME_MAX_MS / 1000),
 });

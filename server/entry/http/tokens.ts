@@ -1,9 +1,9 @@
 // HTTP handlers for personal access tokens.
-import type { IdentityMethods } from '../../domain/identity/identity.ts';
+import type { IdentityServices } from '../../domain/identity/identity.ts';
 import type { HandlerInput } from './bind.ts';
 import { emptyResponse, type HttpResponse, jsonResponse } from './http-response.ts';
 
-export const tokenHandlers = (tokens: IdentityMethods['tokens']) => ({
+export const tokenHandlers = (tokens: IdentityServices['tokens']) => ({
   listTokens: async ({ caller, query }: HandlerInput<'listTokens'>): Promise<HttpResponse> =>
     jsonResponse(await tokens.list(caller, query)),
 

@@ -5,7 +5,7 @@ import type { HandlerInput } from './bind.ts';
 import { cacheableResponse } from './config.ts';
 import { type HttpResponse, jsonResponse } from './http-response.ts';
 
-export type TopUpMethods = Pick<TopUps, 'quote' | 'open' | 'list' | 'read' | 'cancel' | 'replaceAuto'>;
+export type TopUpMethods = Pick<TopUps, 'quote' | 'open' | 'list' | 'read' | 'cancel' | 'replaceAutoTopUp'>;
 
 export const topUpHandlers = (topUps: TopUpMethods) => ({
   readQuote: async ({ caller, params }: HandlerInput<'readQuote'>): Promise<HttpResponse> =>
@@ -24,7 +24,7 @@ export const topUpHandlers = (topUps: TopUpMethods) => ({
     jsonResponse(await topUps.cancel(caller, params.id)),
 
   replaceAutoTopUp: async ({ caller, body }: HandlerInput<'replaceAutoTopUp'>): Promise<HttpResponse> =>
-    jsonResponse(await topUps.replaceAuto(caller, body)),
+    jsonResponse(await topUps.replaceAutoTopUp(caller, body)),
 
   readCatalog: async ({ headers }: HandlerInput<'readCatalog'>): Promise<HttpResponse> =>
     cacheableResponse(CATALOG, headers['if-none-match']),

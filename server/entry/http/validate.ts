@@ -4,7 +4,7 @@ import { Compile, type Validator } from 'typebox/compile';
 import { IsDateTime, Set as setFormat } from 'typebox/format';
 import type { Issue } from '../../../contract/common.ts';
 import { invalidRequest } from '../../domain/faults.ts';
-import { explain } from './schema-walk.ts';
+import { findIssues } from './schema-walk.ts';
 
 // Refuses times that `Date` cannot read: leap seconds (RFC 3339), and times with a time zone in brackets (RFC 9557).
 setFormat('date-time', text => IsDateTime(text) && !Number.isNaN(Date.parse(text)));
@@ -18,7 +18,7 @@ export function validatorOf(schema: TSchema): (value: unknown) => Issue[] {
   return value => {
     validator ??= Compile(schema);
     if (validator.Check(value)) return [];
-    const issues = explain(schema, value);
+    const issues = findIssues(schema, value);
     return issues.length > 0
       ? issues
       : [{ path: '', message: 'The request does not match the schema of the operation' }];

@@ -7,7 +7,7 @@ import { extname, join, relative } from 'node:path';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { fault } from '../../domain/faults.ts';
 
-const TYPES: Readonly<Record<string, string>> = {
+const CONTENT_TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
@@ -28,14 +28,14 @@ interface WebFile {
 
 export class WebFiles {
   readonly #root: string;
-  readonly #names: ReadonlySet<string>;
+  readonly #paths: ReadonlySet<string>;
   readonly #files = new Map<string, WebFile>();
 
   /** Opens the build to serve. `folder` contains the builds, and its file `current` names that build. */
   static read(folder: string, part: 'console' | 'docs' | 'live-view' | 'consumer'): WebFiles | undefined {
-    const current = join(folder, 'current');
-    if (!existsSync(current)) return undefined;
-    const root = join(folder, readFileSync(current, 'utf8').trim(), part);
+    const currentFile = join(folder, 'current');
+    if (!existsSync(currentFile)) return undefined;
+    const root = join(folder, readFileSync(currentFile, 'utf8').trim(), part);
     return existsSync(root) ? WebFiles.of(root) : undefined;
   }
 
@@ -46,11 +46,11 @@ export class WebFiles {
 
   private constructor(root: string) {
     this.#root = root;
-    this.#names = namesIn(root);
+    this.#paths = pathsIn(root);
   }
 
   has(path: string): boolean {
-    return this.#names.has(path) && typeOf(path) !== undefined;
+    return this.#paths.has(path) && contentTypeOf(path) !== undefined;
   }
 
   /** Sends a file. With `isImmutable`, browsers may cache it forever, because its name contains its digest. */
@@ -70,10 +70,10 @@ export class WebFiles {
 
   #file(path: string): WebFile | undefined {
     const cachedFile = this.#files.get(path);
-    const type = typeOf(path);
-    if (cachedFile || type === undefined || !this.#names.has(path)) return cachedFile;
+    const type = contentTypeOf(path);
+    if (cachedFile || type === undefined || !this.#paths.has(path)) return cachedFile;
     const readIfPresent = (name: string): Buffer | undefined =>
-      this.#names.has(name) ? readFileSync(join(this.#root, name)) : undefined;
+      this.#paths.has(name) ? readFileSync(join(this.#root, name)) : undefined;
     const plain = readFileSync(join(this.#root, path));
     const [br, gzip] = [readIfPresent(`${path}.br`), readIfPresent(`${path}.gz`)];
     const etag = `"${createHash('sha256').update(plain).digest('base64url').slice(0, 22)}"`;
@@ -88,9 +88,9 @@ export const notBuiltFault = (asset: string) =>
     advice: 'Start the service with `npm start`, which builds it.',
   });
 
-const typeOf = (path: string): string | undefined => TYPES[extname(path)];
+const contentTypeOf = (path: string): string | undefined => CONTENT_TYPES[extname(path)];
 
-const namesIn = (root: string): ReadonlySet<string> =>
+const pathsIn = (root: string): ReadonlySet<string> =>
   new Set(
     readdirSync(root, { recursive: true, withFileTypes: true })
       .filter(entry => entry.isFile())

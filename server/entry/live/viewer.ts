@@ -25,14 +25,14 @@ import type { Closeable } from '../../kit/scope.ts';
 import { frameMessage } from './frame-message.ts';
 import { readViewerMessage } from './read-message.ts';
 
-const PING_MS = 10_000;
+const PING_INTERVAL_MS = 10_000;
 /** A viewer that sends nothing for this long is considered gone. It is sent two pings in this time. */
-const SILENCE_MS = 25_000;
-const RENEW_MS = 10_000;
-const CLOSE_MS = 2_000;
+const SILENCE_TIMEOUT_MS = 25_000;
+const RENEW_INTERVAL_MS = 10_000;
+const CLOSE_TIMEOUT_MS = 2_000;
 /** The maximum size of unread text messages. A viewer that exceeds it is disconnected. */
 const UNREAD_BYTES_MAX = 4 * 1024 ** 2;
-const UPLOADS = '/tmp/.uploads/';
+const UPLOADS_FOLDER = '/tmp/.uploads/';
 const UNKNOWN_PAGE_TEXT =
   'Too many pages are open for all of them to be recorded. It is not known what must be hidden on this page, so only the viewer in control sees it.';
 /**
@@ -66,7 +66,7 @@ export class Viewer {
   #control: Control | undefined;
   #isTakingControl = false;
   /** The opener of each page that was shown because the controlled page opened it, by page id. */
-  readonly #openers = new Map<string, string>();
+  readonly #openerByPage = new Map<string, string>();
   readonly #sentIcons = new Set<string>();
   #lastByteMs: number;
   readonly #work: Work;
@@ -102,7 +102,7 @@ export class Viewer {
     this.#sendControl();
     this.#watch(claims.page ?? viewing.tabs.find(tab => tab.visible)?.page ?? viewing.tabs[0]?.page);
     if (lease.control?.holder === this.#holder) this.#takeControl().catch(this.#onFailed);
-    this.#ping().catch(this.#onFailed);
+    this.#pingUntilClosed().catch(this.#onFailed);
     this.#renew().catch(this.#onFailed);
   }
 
@@ -126,7 +126,7 @@ export class Viewer {
   #close(code: number, closeReason: string): void {
     const { socket } = this.#parts;
     socket.close(code, closeReason);
-    const timeout = setTimeout(() => socket.terminate(), CLOSE_MS);
+    const timeout = setTimeout(() => socket.terminate(), CLOSE_TIMEOUT_MS);
     socket.once('close', () => clearTimeout(timeout));
   }
 
@@ -203,13 +203,13 @@ export class Viewer {
     const openerPage = this.#pageWatch?.page;
     if (!this.#mayDrive || openerPage === undefined || openerId !== openerPage || this.#parts.claims.page !== undefined)
       return;
-    this.#openers.set(page, openerPage);
+    this.#openerByPage.set(page, openerPage);
     this.#watch(page);
     this.#parts.viewing.page(page)?.bringToFront();
     this.#send({ type: 'opened', page, from: openerPage });
   }
 
-  async #newTab(): Promise<void> {
+  async #openTab(): Promise<void> {
     const { viewing, claims } = this.#parts;
     const page = await viewing.newTab();
     if (page === undefined || claims.page !== undefined) return;
@@ -240,9 +240,9 @@ export class Viewer {
 
   /** Returns the nearest opener that is still open. */
   #openerOf(closedPage: string): string | undefined {
-    let opener = this.#openers.get(closedPage);
-    this.#openers.delete(closedPage);
-    while (opener !== undefined && !this.#parts.viewing.page(opener)) opener = this.#openers.get(opener);
+    let opener = this.#openerByPage.get(closedPage);
+    this.#openerByPage.delete(closedPage);
+    while (opener !== undefined && !this.#parts.viewing.page(opener)) opener = this.#openerByPage.get(opener);
     return opener;
   }
 
@@ -355,7 +355,7 @@ export class Viewer {
   async #renew(): Promise<void> {
     const { clock, lease } = this.#parts;
     while (!this.#closeController.signal.aborted) {
-      await clock.sleep(RENEW_MS, this.#closeController.signal).catch(() => {});
+      await clock.sleep(RENEW_INTERVAL_MS, this.#closeController.signal).catch(() => {});
       const control = this.#control;
       // Control in a requested hand-off is renewed by the person's own browser, so that the control ends when its tab
       // is suspended.
@@ -372,7 +372,7 @@ export class Viewer {
     if (claims.right !== 'control' || !this.#control || this.#control.fence !== message.fence)
       return this.#refuse(message.type, 'You do not have control.');
     if (!lease.isFresh(message.fence)) return this.#refuse(message.type, 'Your control has ended.');
-    if (message.type === 'newTab') return void this.#newTab().catch(this.#onFailed);
+    if (message.type === 'newTab') return void this.#openTab().catch(this.#onFailed);
     if (claims.page !== undefined && message.page !== claims.page)
       return this.#refuse(message.type, 'This link allows input to only one page, and this is another page.');
     const page = viewing.page(message.page);
@@ -408,7 +408,7 @@ export class Viewer {
       case 'choose':
         return page.choose(message.options);
       case 'files':
-        return page.chooseFiles(message.names.filter(isPlainFileName).map(name => UPLOADS + name));
+        return page.chooseFiles(message.names.filter(isPlainFileName).map(name => UPLOADS_FOLDER + name));
       case 'front':
         return page.bringToFront();
       case 'close':
@@ -507,12 +507,12 @@ export class Viewer {
     this.#lastByteMs = this.#parts.clock.monotonicMs();
   }
 
-  async #ping(): Promise<void> {
+  async #pingUntilClosed(): Promise<void> {
     const { socket, clock } = this.#parts;
     while (!this.#closeController.signal.aborted) {
-      await clock.sleep(PING_MS, this.#closeController.signal).catch(() => {});
+      await clock.sleep(PING_INTERVAL_MS, this.#closeController.signal).catch(() => {});
       if (this.#closeController.signal.aborted) return;
-      if (clock.monotonicMs() - this.#lastByteMs > SILENCE_MS) return socket.terminate();
+      if (clock.monotonicMs() - this.#lastByteMs > SILENCE_TIMEOUT_MS) return socket.terminate();
       socket.ping();
     }
   }

@@ -10,17 +10,17 @@ import { COMMANDS, hostileParams, type Method } from '../protocol.ts';
 import { type Fixture, withSession } from '../world.ts';
 
 /** Number of messages that are sent together. A response to a later command shows that they were read. */
-const BURST = 20;
-const RESPONSE_MS = 15_000;
+const BURST_SIZE = 20;
+const RESPONSE_TIMEOUT_MS = 15_000;
 
 /** The commands that the policy inspects. Nothing else of this policy is used. */
-const WATCHED: ReadonlySet<string> = clientPolicy({
+const WATCHED_METHODS: ReadonlySet<string> = clientPolicy({
   browser: {} as never,
   keepAlive: true,
   onCloseRequest: () => {},
   lease: undefined,
 }).watchedMethods;
-const INSPECTED_COMMANDS = COMMANDS.filter(({ name }) => WATCHED.has(name));
+const INSPECTED_COMMANDS = COMMANDS.filter(({ name }) => WATCHED_METHODS.has(name));
 /** Each inspected command with each of its parameters. */
 const INSPECTED_PARAMETERS = INSPECTED_COMMANDS.flatMap(method =>
   Array.from({ length: Math.max(1, method.parameters.length) }, (_, at) => ({ method, at })),
@@ -30,39 +30,47 @@ export async function attackFromClients(world: Fixture, hostile: HostileValues, 
   await withSession(world, async session => {
     const socketUrls = await requestSocketUrls(world, session);
     const startIndex = hostile.int(INSPECTED_PARAMETERS.length);
-    for (let n = 0; n < count; n += BURST) {
+    for (let n = 0; n < count; n += BURST_SIZE) {
       const socketUrl = hostile.pick(socketUrls) ?? session.connectUrl;
       // The session may have ended, which must not affect other sessions.
       const client = await CdpClient.connect(socketUrl).catch(() => undefined);
       if (!client) return;
       const page = socketUrl === session.connectUrl ? await attachToPage(client) : undefined;
-      for (let sentCount = 0; sentCount < BURST && client.isOpen; sentCount++) {
-        const turn = INSPECTED_PARAMETERS[(startIndex + n + sentCount) % INSPECTED_PARAMETERS.length];
-        const message = hostileMessage(turn, page, hostile);
+      for (let sentCount = 0; sentCount < BURST_SIZE && client.isOpen; sentCount++) {
+        const inspectedParameter = INSPECTED_PARAMETERS[(startIndex + n + sentCount) % INSPECTED_PARAMETERS.length];
+        const message = hostileMessage(inspectedParameter, page, hostile);
         world.notes.note(String(message));
         client.sendRaw(message);
       }
-      await withTimeLimit('an answer', client.ask('Browser.getVersion'), RESPONSE_MS).catch(() => {});
+      await withTimeLimit('an answer', client.ask('Browser.getVersion'), RESPONSE_TIMEOUT_MS).catch(() => {});
       client.cut();
     }
   });
 }
 
 const attachToPage = (client: CdpClient): Promise<string | undefined> =>
-  withTimeLimit('the page', client.attachToPage(), RESPONSE_MS).catch(() => undefined);
+  withTimeLimit('the page', client.attachToPage(), RESPONSE_TIMEOUT_MS).catch(() => undefined);
 
 async function requestSocketUrls({ server }: Fixture, session: CreatedSession): Promise<string[]> {
   const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${session.id}/debug`);
-  const devtools = body.pages[0]?.devtoolsUrl?.replace(/^http/, 'ws').replace('/devtools?', '/devtools/socket?');
-  return [session.connectUrl, session.connectUrl, ...(body.wsUrl ? [body.wsUrl] : []), ...(devtools ? [devtools] : [])];
+  const devtoolsUrl = body.pages[0]?.devtoolsUrl?.replace(/^http/, 'ws').replace('/devtools?', '/devtools/socket?');
+  return [
+    session.connectUrl,
+    session.connectUrl,
+    ...(body.wsUrl ? [body.wsUrl] : []),
+    ...(devtoolsUrl ? [devtoolsUrl] : []),
+  ];
 }
 
 function hostileMessage(
-  turn: { readonly method: Method; readonly at: number } | undefined,
+  inspectedParameter: { readonly method: Method; readonly at: number } | undefined,
   page: string | undefined,
   hostile: HostileValues,
 ): string | Buffer {
-  const { method, at } = turn && hostile.chance(2) ? turn : { method: hostile.pick(COMMANDS), at: hostile.int(20) };
+  const { method, at } =
+    inspectedParameter && hostile.chance(2)
+      ? inspectedParameter
+      : { method: hostile.pick(COMMANDS), at: hostile.int(20) };
   const channel = hostile.chance(10) ? hostile.value() : page;
   const wholeMessage = hostile.json({
     id: hostile.chance(20) ? hostile.value() : 1000 + hostile.int(1_000_000),

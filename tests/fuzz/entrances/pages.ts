@@ -5,7 +5,7 @@ import type { HostileValues } from '../hostile.ts';
 import { hostileResponse } from '../hostile-web.ts';
 import { type Fixture, withSession } from '../world.ts';
 
-const RESPONSE_MS = 10_000;
+const RESPONSE_TIMEOUT_MS = 10_000;
 
 export async function attackFromPages(world: Fixture, hostile: HostileValues, count: number): Promise<void> {
   await withSession(world, async session => {
@@ -25,7 +25,7 @@ export async function attackFromPages(world: Fixture, hostile: HostileValues, co
         : (['Page.navigate', { url: world.web.serve(hostileResponse(hostile)) }] as const);
       world.notes.note(`${method} ${expression ?? ''}`);
       // The page may hang or be closed. The next action follows in any case.
-      await withTimeLimit(method, client.ask(method, params, page), RESPONSE_MS).catch(() => {});
+      await withTimeLimit(method, client.ask(method, params, page), RESPONSE_TIMEOUT_MS).catch(() => {});
       if (!expression && hostile.chance(3)) await client.ask('Page.navigate', { url: `${world.pages.a}/` }, page);
     }
     client.cut();

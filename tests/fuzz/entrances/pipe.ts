@@ -6,7 +6,7 @@ import type { HostileValues } from '../hostile.ts';
 import { EVENTS, hostileParams } from '../protocol.ts';
 import { type Fixture, releaseAll } from '../world.ts';
 
-const RESPONSE_MS = 3_000;
+const RESPONSE_TIMEOUT_MS = 3_000;
 const CHANNELS_MAX = 50;
 
 export async function attackFromBrowser(world: Fixture, hostile: HostileValues, count: number): Promise<void> {
@@ -31,7 +31,8 @@ export async function attackFromBrowser(world: Fixture, hostile: HostileValues, 
     const { connectUrl } = createResult.body;
     if (!connectUrl) return;
     const client = await CdpClient.connect(connectUrl, {}, parseMessage).catch(() => undefined);
-    const page = client && (await withTimeLimit('the page', client.attachToPage(), RESPONSE_MS).catch(() => undefined));
+    const page =
+      client && (await withTimeLimit('the page', client.attachToPage(), RESPONSE_TIMEOUT_MS).catch(() => undefined));
     changeOneIn = 8;
     for (let n = 0; n < count; n++) {
       const message = Buffer.from(hostileEvent([...channels], hostile));
@@ -39,7 +40,7 @@ export async function attackFromBrowser(world: Fixture, hostile: HostileValues, 
       pipe.sendAsBrowser(hostile.chance(12) ? withoutNul(hostile.brokenMessage(String(message))) : message);
       if (n % 10 !== 0 || !client?.isOpen) continue;
       const url = `${world.pages.a}/${hostile.pick(['', 'next', 'popups', 'socket', 'download'])}`;
-      await withTimeLimit('a page', client.ask('Page.navigate', { url }, page), RESPONSE_MS).catch(() => {});
+      await withTimeLimit('a page', client.ask('Page.navigate', { url }, page), RESPONSE_TIMEOUT_MS).catch(() => {});
     }
     client?.cut();
     await releaseAll(world);

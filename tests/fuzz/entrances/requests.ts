@@ -9,28 +9,28 @@ import type { HostileValues } from '../hostile.ts';
 import { plausibleValueOf, withHostileMember } from '../schemas.ts';
 import { type Fixture, withSession } from '../world.ts';
 
-const AT_ONCE = 5;
+const REQUESTS_AT_ONCE = 5;
 /** A limit on reading, because streams of events and logs do not end. */
-const RESPONSE_MS = 3_000;
+const RESPONSE_TIMEOUT_MS = 3_000;
 const RESPONSE_BYTES_MAX = 100_000;
 const HOST = '127.0.0.1';
 
 export async function attackFromCallers(world: Fixture, hostile: HostileValues, count: number): Promise<void> {
   await withSession(world, async ({ id }) => {
     const startIndex = hostile.int(OPERATION_IDS.length);
-    for (let n = 0; n < count; n += AT_ONCE) {
-      const requests = Array.from({ length: AT_ONCE }, (_, more) => {
+    for (let n = 0; n < count; n += REQUESTS_AT_ONCE) {
+      const requests = Array.from({ length: REQUESTS_AT_ONCE }, (_, more) => {
         const operationId = OPERATION_IDS[(startIndex + n + more) % OPERATION_IDS.length] ?? 'welcome';
         return { operationId, bytes: hostileRequest(operationId, id, world, hostile) };
       });
       await Promise.all(
         requests.map(async ({ operationId, bytes }) => {
           world.notes.note(bytes.toString('latin1'));
-          const result = await exchange(new URL(world.server.url).port, bytes);
+          const responseText = await exchange(new URL(world.server.url).port, bytes);
           assert.doesNotMatch(
-            result,
+            responseText,
             /^HTTP\/1\.1 500 /,
-            `${operationId}: ${bytes.toString('latin1').slice(0, 2000)}\n${result}`,
+            `${operationId}: ${bytes.toString('latin1').slice(0, 2000)}\n${responseText}`,
           );
         }),
       );
@@ -40,10 +40,11 @@ export async function attackFromCallers(world: Fixture, hostile: HostileValues, 
 
 function hostileRequest(id: OperationId, session: string, world: Fixture, hostile: HostileValues): Buffer {
   const { method, path, query, body, bodyExample, credential, ownPageOnly, upload } = operation(id);
-  const part = hostile.pick(['path', 'query', 'headers', 'body', 'bytes'] as const);
+  const hostilePart = hostile.pick(['path', 'query', 'headers', 'body', 'bytes'] as const);
   const key = credential === 'account' ? world.credentials.token : world.server.key;
-  const target = pathOf(path, part === 'path', session, world, hostile) + queryOf(query, part === 'query', hostile);
-  const content = upload ? multipartBody(hostile) : bodyOf(body, bodyExample, part === 'body', hostile);
+  const target =
+    pathOf(path, hostilePart === 'path', session, world, hostile) + queryOf(query, hostilePart === 'query', hostile);
+  const content = upload ? multipartBody(hostile) : bodyOf(body, bodyExample, hostilePart === 'body', hostile);
   const type = upload ? 'multipart/form-data; boundary=x' : 'application/json';
   const headers = [
     `Host: ${HOST}`,
@@ -53,11 +54,13 @@ function hostileRequest(id: OperationId, session: string, world: Fixture, hostil
     ...(ownPageOnly || credential === 'human' ? [`Origin: ${world.server.url}`] : []),
     ...(content ? [`Content-Type: ${type}`, `Content-Length: ${content.length}`] : []),
     'Connection: close',
-    ...(part === 'headers' ? hostileHeaders(hostile) : []),
+    ...(hostilePart === 'headers' ? hostileHeaders(hostile) : []),
   ];
   const head = Buffer.from(`${method} ${target} HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`, 'latin1');
   const wholeRequest = Buffer.concat([head, content ?? Buffer.alloc(0)]);
-  return part === 'bytes' && hostile.chance(3) ? hostile.brokenMessage(wholeRequest.toString('latin1')) : wholeRequest;
+  return hostilePart === 'bytes' && hostile.chance(3)
+    ? hostile.brokenMessage(wholeRequest.toString('latin1'))
+    : wholeRequest;
 }
 
 function pathOf(path: string, isHostile: boolean, session: string, world: Fixture, hostile: HostileValues): string {
@@ -114,7 +117,7 @@ function multipartBody(hostile: HostileValues): Buffer {
   return Buffer.concat([Buffer.from(part), file, Buffer.from(end)]);
 }
 
-const HEADERS = [
+const HEADER_NAMES = [
   'Accept',
   'Prefer',
   'If-Match',
@@ -146,7 +149,7 @@ const hostileHeaders = (hostile: HostileValues): string[] =>
       'gzip',
       'W/"x"',
     ]);
-    return `${hostile.pick(HEADERS)}: ${value.slice(0, 5_000).replaceAll(/[\r\n\0]/g, '_')}`;
+    return `${hostile.pick(HEADER_NAMES)}: ${value.slice(0, 5_000).replaceAll(/[\r\n\0]/g, '_')}`;
   });
 
 /** Sends the bytes and returns the response, up to a limit of bytes and time. */
@@ -162,7 +165,7 @@ function exchange(port: string, bytes: Buffer): Promise<string> {
     socket.once('close', () => resolve());
   });
   socket.write(bytes);
-  return withTimeLimit('an answer', socketClosed, RESPONSE_MS)
+  return withTimeLimit('an answer', socketClosed, RESPONSE_TIMEOUT_MS)
     .catch(() => {})
     .then(() => {
       socket.destroy();

@@ -9,8 +9,8 @@ import type { HostileValues } from '../hostile.ts';
 import { plausibleValueOf } from '../schemas.ts';
 import { type Fixture, withSession } from '../world.ts';
 
-const BURST = 15;
-const READ_WITHIN_MS = 10_000;
+const BURST_SIZE = 15;
+const READ_TIMEOUT_MS = 10_000;
 
 const messageSchemasOf = (schema: TSchema): TSchema[] => {
   const { anyOf }: { anyOf?: TSchema[] } = schema;
@@ -21,17 +21,17 @@ const MESSAGE_SCHEMAS = messageSchemasOf(ViewerMessage);
 export async function attackFromViewers(world: Fixture, hostile: HostileValues, count: number): Promise<void> {
   await withSession(world, async session => {
     const { body } = await world.server.api<DebugUrls>('GET', `/v1/browsers/sessions/${session.id}/debug`);
-    for (let n = 0; n < count; n += BURST) {
+    for (let n = 0; n < count; n += BURST_SIZE) {
       const viewer = await LiveViewer.open(body.debuggerUrl).catch(() => undefined);
       if (!viewer) return;
       const hasPage = () => viewer.page !== '' || viewer.closeInfo;
       // An earlier message may have closed the last page.
-      await eventually('the viewer to be told of a page', hasPage, Boolean, READ_WITHIN_MS).catch(() => {});
+      await eventually('the viewer to be told of a page', hasPage, Boolean, READ_TIMEOUT_MS).catch(() => {});
       viewer.send({ type: 'take' });
       const isTakeAnswered = () =>
         viewer.closeInfo || viewer.messages.some(({ type }) => type === 'refused') || viewer.fence > 0;
-      await eventually('control', isTakeAnswered, Boolean, READ_WITHIN_MS).catch(() => {});
-      for (let sentCount = 0; sentCount < BURST && !viewer.closeInfo; sentCount++) {
+      await eventually('control', isTakeAnswered, Boolean, READ_TIMEOUT_MS).catch(() => {});
+      for (let sentCount = 0; sentCount < BURST_SIZE && !viewer.closeInfo; sentCount++) {
         const message = hostileMessage(viewer, hostile);
         world.notes.note(String(message));
         viewer.sendRaw(message);

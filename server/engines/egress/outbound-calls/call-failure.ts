@@ -62,7 +62,7 @@ export class CallError extends Error {
   }
 }
 
-const REFUSALS: ReadonlySet<CallErrorKind> = new Set([
+const REFUSAL_KINDS: ReadonlySet<CallErrorKind> = new Set([
   'bad_url',
   'not_https',
   'user_info',
@@ -78,7 +78,7 @@ export function failureOf(error: unknown, isSent: boolean): CallFailure {
   const { errorKind, rule, status } = callErrorOf(error, isSent);
   return {
     kind: 'failed',
-    phase: isSent ? 'unknown' : REFUSALS.has(errorKind) ? 'refused' : 'not_sent',
+    phase: isSent ? 'unknown' : REFUSAL_KINDS.has(errorKind) ? 'refused' : 'not_sent',
     reason: errorKind,
     ...(rule === undefined ? {} : { rule }),
     ...(status === undefined ? {} : { status }),
@@ -93,7 +93,7 @@ function callErrorOf(error: unknown, isSent: boolean): CallError {
   if (error instanceof RefusedError) return new CallError('address_not_allowed');
   if (!isSent)
     return new CallError(UNSENT_ERROR_KINDS[error instanceof FailedError ? error.kind : ''] ?? 'connect_failed');
-  return new CallError(codeOf(error).startsWith('HPE_') ? headErrorKind(error) : 'closed_early');
+  return new CallError(errorCodeOf(error).startsWith('HPE_') ? headErrorKind(error) : 'closed_early');
 }
 
 /** Maps the egress engine's failures of name resolution and of connecting to the error kinds of this file. */
@@ -104,10 +104,10 @@ const UNSENT_ERROR_KINDS: Readonly<Record<string, CallErrorKind>> = {
 };
 
 const headErrorKind = (error: unknown): CallErrorKind =>
-  codeOf(error) === 'HPE_HEADER_OVERFLOW' ? 'answer_head_too_large' : 'bad_answer';
+  errorCodeOf(error) === 'HPE_HEADER_OVERFLOW' ? 'answer_head_too_large' : 'bad_answer';
 
 /** The code of a Node error, or an empty string. */
-export const codeOf = (error: unknown): string =>
+export const errorCodeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
 
 const adviceFor = (rule: AddressRule): string =>

@@ -6,9 +6,9 @@ import type { CallLimits } from './limits.ts';
 /** Header names are case-insensitive, and each may occur at most once. */
 export type CallHeaders = Readonly<Record<string, string>>;
 
-const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const NAME_PATTERN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** Visible ASCII, spaces and tabs. A line break would begin another header. */
-const VALUE = /^[\t\u0020-\u007e]*$/;
+const VALUE_PATTERN = /^[\t\u0020-\u007e]*$/;
 
 /** Headers that a caller may not set, because they are set here or describe the connection. Cookies are never sent. */
 const RESERVED_HEADERS: ReadonlySet<string> = new Set([
@@ -43,15 +43,20 @@ export function headersOf(
   const entries = Object.entries(callerHeaders);
   if (entries.length > requestHeadersMax) throw new CallError('too_many_headers');
   const names = new Set<string>();
-  let bytes = 0;
+  let totalBytes = 0;
   for (const [name, value] of entries) {
-    const lower = name.toLowerCase();
-    if (!TOKEN.test(name) || !VALUE.test(value) || RESERVED_HEADERS.has(lower) || names.has(lower))
+    const lowerName = name.toLowerCase();
+    if (
+      !NAME_PATTERN.test(name) ||
+      !VALUE_PATTERN.test(value) ||
+      RESERVED_HEADERS.has(lowerName) ||
+      names.has(lowerName)
+    )
       throw new CallError('bad_header');
-    names.add(lower);
-    bytes += name.length + value.length;
+    names.add(lowerName);
+    totalBytes += name.length + value.length;
   }
-  if (bytes > requestHeadBytesMax) throw new CallError('too_many_headers');
+  if (totalBytes > requestHeadBytesMax) throw new CallError('too_many_headers');
   const lengthHeader = bodyBytes === undefined ? [] : ['content-length', `${bodyBytes}`];
   return [
     'host',

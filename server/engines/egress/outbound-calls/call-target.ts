@@ -11,18 +11,18 @@ export interface CallTarget extends Target {
   readonly path: string;
 }
 
-const PORTS = { 'https:': 443, 'http:': 80 } as const;
+const DEFAULT_PORTS = { 'https:': 443, 'http:': 80 } as const;
 /** Characters that URL parsing drops or replaces. */
-const AMBIGUOUS = /[\u0000-\u0020\u007f\\]/;
+const AMBIGUOUS_PATTERN = /[\u0000-\u0020\u007f\\]/;
 
 /** @throws CallError */
-export function callTarget(text: string, charactersMax: number): CallTarget {
-  const url = text.length > charactersMax || AMBIGUOUS.test(text) ? undefined : (URL.parse(text) ?? undefined);
+export function parseCallTarget(text: string, charactersMax: number): CallTarget {
+  const url = text.length > charactersMax || AMBIGUOUS_PATTERN.test(text) ? undefined : (URL.parse(text) ?? undefined);
   if (!url) throw new CallError('bad_url');
   const { protocol } = url;
   if (protocol !== 'https:' && protocol !== 'http:') throw new CallError('not_https');
   if (hasUserInfo(text)) throw new CallError('user_info');
-  const defaultPort = PORTS[protocol];
+  const defaultPort = DEFAULT_PORTS[protocol];
   const target = targetAt(url.hostname, url.port === '' ? defaultPort : Number(url.port));
   if (!target) throw new CallError('bad_url');
   const name = target.address?.family === 6 ? `[${target.hostname}]` : target.hostname;

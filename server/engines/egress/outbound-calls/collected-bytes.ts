@@ -1,7 +1,7 @@
 // Collects bytes that arrive in parts into one buffer. A part of one byte takes one byte in the buffer, but about a
 // hundred bytes in a list of parts.
 
-const FIRST_BYTES = 4096;
+const BUFFER_BYTES_MIN = 4096;
 
 export class CollectedBytes {
   readonly #bytesMax: number;
@@ -14,11 +14,11 @@ export class CollectedBytes {
 
   /** Adds a part. Returns false, and adds nothing, if the part does not fit. */
   add(part: Uint8Array): boolean {
-    const length = this.#length + part.length;
-    if (length > this.#bytesMax) return false;
-    if (length > this.#buffer.length) this.#grow(length);
+    const newLength = this.#length + part.length;
+    if (newLength > this.#bytesMax) return false;
+    if (newLength > this.#buffer.length) this.#grow(newLength);
     this.#buffer.set(part, this.#length);
-    this.#length = length;
+    this.#length = newLength;
     return true;
   }
 
@@ -27,7 +27,9 @@ export class CollectedBytes {
   }
 
   #grow(length: number): void {
-    const newBuffer = Buffer.alloc(Math.min(this.#bytesMax, Math.max(FIRST_BYTES, length, 2 * this.#buffer.length)));
+    const newBuffer = Buffer.alloc(
+      Math.min(this.#bytesMax, Math.max(BUFFER_BYTES_MIN, length, 2 * this.#buffer.length)),
+    );
     newBuffer.set(this.bytes);
     this.#buffer = newBuffer;
   }

@@ -9,9 +9,9 @@ import { dial } from '../dial.ts';
 import { EGRESS_LIMITS } from '../limits.ts';
 import type { Resolve } from '../resolve.ts';
 import type { AddressRules } from '../rules.ts';
-import { CallError, type CallFailure, codeOf, failureOf } from './call-failure.ts';
+import { CallError, type CallFailure, errorCodeOf, failureOf } from './call-failure.ts';
 import { type CallHeaders, headersOf } from './call-headers.ts';
-import { type CallTarget, callTarget } from './call-target.ts';
+import { type CallTarget, parseCallTarget } from './call-target.ts';
 import { exchange, type Message, type ReceivedResponse } from './exchange.ts';
 import { CALL_LIMITS, type CallLimits } from './limits.ts';
 
@@ -75,7 +75,7 @@ export class OutboundCalls {
    */
   async check(url: string, signal?: AbortSignal): Promise<CallFailure | undefined> {
     try {
-      const target = callTarget(url, this.#limits.urlCharactersMax);
+      const target = parseCallTarget(url, this.#limits.urlCharactersMax);
       const { connectMs } = this.#limits;
       await withTimeout(connectMs, 'the name servers', inner => this.#addresses(target, inner), signal);
       return undefined;
@@ -102,7 +102,7 @@ export class OutboundCalls {
   #prepare(call: OutboundCall): { readonly target: CallTarget; readonly message: Message } {
     const limits = this.#limits;
     const { method, body } = call;
-    const target = callTarget(call.url, limits.urlCharactersMax);
+    const target = parseCallTarget(call.url, limits.urlCharactersMax);
     if (!METHODS.has(method)) throw new CallError('bad_method');
     if ((body?.length ?? 0) > limits.requestBodyBytesMax) throw new CallError('body_too_large');
     const headers = headersOf(call.headers ?? {}, target, body?.length, limits);
@@ -125,9 +125,9 @@ export class OutboundCalls {
     try {
       signal.throwIfAborted();
       markSent();
-      const reply = await exchange(socket, message, this.#limits);
+      const response = await exchange(socket, message, this.#limits);
       const endpoint = { address: address.text, port: target.port, isEncrypted: target.isEncrypted };
-      return { kind: 'answered', ...reply, endpoint };
+      return { kind: 'answered', ...response, endpoint };
     } finally {
       signal.removeEventListener('abort', close);
       close();
@@ -195,7 +195,7 @@ export class OutboundCalls {
     } catch (error) {
       socket.destroy();
       if (signal.aborted || error instanceof WaitExpired || error instanceof CallError) throw error;
-      throw new CallError(CERTIFICATE_ERROR.test(codeOf(error)) ? 'certificate_refused' : 'tls_failed');
+      throw new CallError(CERTIFICATE_ERROR_PATTERN.test(errorCodeOf(error)) ? 'certificate_refused' : 'tls_failed');
     }
   }
 
@@ -210,4 +210,4 @@ export class OutboundCalls {
 }
 
 /** Matches the error codes with which OpenSSL and Node report certificate errors. */
-const CERTIFICATE_ERROR = /CERT|UNABLE_TO_|SELF_SIGNED|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE/;
+const CERTIFICATE_ERROR_PATTERN = /CERT|UNABLE_TO_|SELF_SIGNED|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE/;

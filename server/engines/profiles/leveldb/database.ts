@@ -64,9 +64,9 @@ class NewestEntries {
 
   addInternal(key: Buffer, value: Buffer): void {
     if (key.length < KEY_SUFFIX_BYTES) throw new LevelDbError('a key has no sequence number');
-    const suffix = key.readBigUInt64LE(key.length - KEY_SUFFIX_BYTES);
-    const isPut = Number(suffix & 0xffn) === PUT;
-    this.add(key.subarray(0, -KEY_SUFFIX_BYTES), suffix >> 8n, isPut ? value : undefined);
+    const keySuffix = key.readBigUInt64LE(key.length - KEY_SUFFIX_BYTES);
+    const isPut = Number(keySuffix & 0xffn) === PUT;
+    this.add(key.subarray(0, -KEY_SUFFIX_BYTES), keySuffix >> 8n, isPut ? value : undefined);
   }
 
   currentEntries(): Entries {
@@ -114,7 +114,7 @@ function readManifest(manifest: Buffer): { tables: ReadonlySet<number>; firstLog
       const tag = source.varint();
       if (tag === FIRST_LOG) firstLog = source.varint();
       else if (tag === REMOVED_TABLE) tables.delete(source.lastVarint(2));
-      else if (tag === NEW_TABLE) addTable(source, tables);
+      else if (tag === NEW_TABLE) addTableNumber(source, tables);
       else skipField(tag, source);
     }
   }
@@ -131,7 +131,7 @@ function skipField(tag: number, source: ByteReader): void {
 }
 
 /** Adds the number of a table's file to the set. The level and this number are the first two fields of the entry. */
-function addTable(source: ByteReader, tables: Set<number>): void {
+function addTableNumber(source: ByteReader, tables: Set<number>): void {
   tables.add(source.lastVarint(2));
   source.varint();
   source.lengthPrefixed();

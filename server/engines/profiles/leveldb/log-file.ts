@@ -42,14 +42,14 @@ export function logFileOf(records: readonly Buffer[]): Buffer {
       const room = BLOCK_BYTES - (writtenBytes % BLOCK_BYTES) - HEADER_BYTES;
       const part = record.subarray(at, at + room);
       const [isFirst, isLast] = [at === 0, at + part.length === record.length];
-      put(recordPart(part, isFirst ? (isLast ? FULL : FIRST) : isLast ? LAST : MIDDLE));
+      put(encodeRecordPart(part, isFirst ? (isLast ? FULL : FIRST) : isLast ? LAST : MIDDLE));
       at += part.length;
     } while (at < record.length);
   }
   return Buffer.concat(parts);
 }
 
-function recordPart(part: Buffer, kind: number): Buffer {
+function encodeRecordPart(part: Buffer, kind: number): Buffer {
   const header = Buffer.alloc(HEADER_BYTES);
   header.writeUInt32LE(mask(crc32c(Buffer.concat([Buffer.of(kind), part]))));
   header.writeUInt16LE(part.length, 4);

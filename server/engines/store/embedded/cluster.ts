@@ -7,7 +7,7 @@ import { runProgram } from '../run-program.ts';
 import { type Binaries, findBinaries } from './find-binaries.ts';
 import type { PostgresIdentity } from './identity.ts';
 
-const INITDB_MS = 120_000;
+const INITDB_TIMEOUT_MS = 120_000;
 
 export const clusterFolder = (dataDir: string): string => join(dataDir, 'pg');
 
@@ -63,18 +63,22 @@ export async function makeCluster(
   const temporaryFolder = `${folder}.new`;
   await rm(temporaryFolder, { recursive: true, force: true });
   await mkdir(dataDir, { recursive: true });
-  const result = await runProgram(
+  const initdbResult = await runProgram(
     identity.wrapCommand([join(binaries.folder, 'initdb'), ...INITDB_ARGUMENTS, '-D', temporaryFolder]),
     {
-      timeoutMs: INITDB_MS,
+      timeoutMs: INITDB_TIMEOUT_MS,
       signal,
     },
   );
-  if (result.code !== 0) {
+  if (initdbResult.code !== 0) {
     await rm(temporaryFolder, { recursive: true, force: true });
-    throw new Fault('data_folder_unusable', `PostgreSQL could not create its files in ${folder}: ${result.output}`, {
-      advice: 'Free some disk space, or make the folder writable for the user that Berth runs as.',
-    });
+    throw new Fault(
+      'data_folder_unusable',
+      `PostgreSQL could not create its files in ${folder}: ${initdbResult.output}`,
+      {
+        advice: 'Free some disk space, or make the folder writable for the user that Berth runs as.',
+      },
+    );
   }
   await rename(temporaryFolder, folder);
   await syncFolder(dataDir);

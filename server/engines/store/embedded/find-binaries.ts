@@ -19,7 +19,7 @@ export interface Binaries {
 /** The oldest major version that supports our SQL. */
 export const MAJOR_MIN = 15;
 
-const VERSION_MS = 10_000;
+const VERSION_TIMEOUT_MS = 10_000;
 const SYSTEM_ROOT = '/usr/lib/postgresql';
 /**
  * Where distributions other than Debian install PostgreSQL. On Alpine there are no npm binaries, because they need
@@ -67,7 +67,7 @@ async function packageFolder(problems: string[]): Promise<string[]> {
 async function inspectFolder(folder: string, problems: string[]): Promise<Binaries | undefined> {
   try {
     await access(join(folder, 'initdb'), constants.X_OK);
-    const { output } = await runProgram([join(folder, 'postgres'), '--version'], { timeoutMs: VERSION_MS });
+    const { output } = await runProgram([join(folder, 'postgres'), '--version'], { timeoutMs: VERSION_TIMEOUT_MS });
     const match = /\(PostgreSQL\) ((\d+)\S*)/.exec(output);
     if (!match?.[1]) throw new Error(output || '`postgres --version` printed nothing');
     if (Number(match[2]) < MAJOR_MIN) throw new Error(`version ${match[1]} is older than ${MAJOR_MIN}`);

@@ -17,7 +17,7 @@ export interface PostgresIdentity {
   wrapWithDeathSignal(command: readonly string[]): string[];
 }
 
-const PROBE_MS = 5_000;
+const PROBE_TIMEOUT_MS = 5_000;
 /**
  * A change of user clears the parent-death signal, so setpriv is the last program before PostgreSQL. SIGINT is a fast
  * shutdown: SIGTERM would wait for clients, and SIGKILL would need a recovery.
@@ -50,15 +50,15 @@ async function namespacePrefix(uid: number, setprivPrefix: readonly string[], da
   const namedIds = await namedUserIds();
   if (uid !== 0 && namedIds.has(uid)) return [];
   const [mappedId = 1] = [...namedIds];
-  const unshare = ['unshare', '--user', `--map-user=${mappedId}`, `--map-group=${mappedId}`];
-  const probe = await runProgram([...setprivPrefix, ...unshare, 'true'], { timeoutMs: PROBE_MS });
-  if (probe.code === 0) return unshare;
+  const unshareCommand = ['unshare', '--user', `--map-user=${mappedId}`, `--map-group=${mappedId}`];
+  const probeResult = await runProgram([...setprivPrefix, ...unshareCommand, 'true'], { timeoutMs: PROBE_TIMEOUT_MS });
+  if (probeResult.code === 0) return unshareCommand;
   // The user may have a name in a directory service instead of /etc/passwd. If the user has no name, initdb reports
   // that.
   if (uid !== 0) return [];
   throw new Fault(
     'data_folder_unusable',
-    `PostgreSQL does not run as root, and user namespaces are not allowed on this machine (${probe.output}).`,
+    `PostgreSQL does not run as root, and user namespaces are not allowed on this machine (${probeResult.output}).`,
     {
       advice: `Run Berth as an ordinary user, or make an ordinary user the owner of the data folder (chown -R USER ${dataDir}): PostgreSQL then runs as that user.`,
     },

@@ -6,7 +6,7 @@ export interface SocketAddress {
   readonly port: number;
 }
 
-const RESPONSE_MS = 2_000;
+const RESPONSE_TIMEOUT_MS = 2_000;
 
 export const socketLogin = (address: SocketAddress) => ({
   host: address.socketFolder,
@@ -18,8 +18,8 @@ export const socketLogin = (address: SocketAddress) => ({
 export async function isResponding(address: SocketAddress): Promise<boolean> {
   const client = new pg.Client({
     ...socketLogin(address),
-    connectionTimeoutMillis: RESPONSE_MS,
-    query_timeout: RESPONSE_MS,
+    connectionTimeoutMillis: RESPONSE_TIMEOUT_MS,
+    query_timeout: RESPONSE_TIMEOUT_MS,
     application_name: 'berth-probe',
   });
   // An error after the response does not matter, but without a listener it would end the process.

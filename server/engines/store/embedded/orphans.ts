@@ -9,11 +9,11 @@ import { isClusterProcess } from './postmaster-file.ts';
  * postmaster is running. Nothing committed is lost: the next postmaster recovers from the write-ahead log.
  */
 export function endOrphans(cluster: string): number[] {
-  const orphans = readdirSync('/proc')
+  const orphanPids = readdirSync('/proc')
     .map(Number)
     .filter(pid => pid > 0 && isClusterProcess(cluster, pid));
-  for (const pid of orphans) kill(pid);
-  return orphans;
+  for (const pid of orphanPids) kill(pid);
+  return orphanPids;
 }
 
 function kill(pid: number): void {

@@ -24,9 +24,9 @@ export interface Postmaster {
 }
 
 /** Time limit for a start. A recovery reads at most max_wal_size, but the disk may be slow and shared. */
-const READY_MS = 60_000;
-const READY_POLL_MS = 10;
-const ADOPTED_POLL_MS = 500;
+const READY_TIMEOUT_MS = 60_000;
+const READY_POLL_INTERVAL_MS = 10;
+const ADOPTED_POLL_INTERVAL_MS = 500;
 
 /**
  * SIGINT is a fast shutdown, which writes a checkpoint. SIGQUIT is an immediate shutdown, which does not, so the next
@@ -76,7 +76,7 @@ export async function launch(options: LaunchOptions, signal: AbortSignal): Promi
   };
   try {
     const file = await withTimeout(
-      READY_MS,
+      READY_TIMEOUT_MS,
       'PostgreSQL to start',
       inner => waitUntilReady(cluster, child, inner),
       signal,
@@ -90,10 +90,10 @@ export async function launch(options: LaunchOptions, signal: AbortSignal): Promi
 }
 
 function spawnPostgres(options: LaunchOptions, cluster: string): ChildProcess {
-  const command = serverArguments(cluster, options.socketFolder, options.binaries);
+  const serverArgs = serverArguments(cluster, options.socketFolder, options.binaries);
   const [program = '', ...args] = options.identity.wrapWithDeathSignal([
     join(options.binaries.folder, 'postgres'),
-    ...command,
+    ...serverArgs,
   ]);
   const log = openServerLog(options.dataDir);
   try {
@@ -134,7 +134,7 @@ async function waitUntilReady(cluster: string, child: ChildProcess, signal: Abor
       );
     const file = readPostmasterFile(cluster);
     if (file?.pid === child.pid && file?.isReady) return file;
-    await timer(READY_POLL_MS);
+    await timer(READY_POLL_INTERVAL_MS);
   }
 }
 
@@ -159,7 +159,7 @@ export function findPostmaster(dataDir: string): Postmaster | undefined {
  * process alive.
  */
 async function waitUntilGone(cluster: string, pid: number): Promise<void> {
-  while (isClusterProcess(cluster, pid)) await timer(ADOPTED_POLL_MS, undefined, { ref: false });
+  while (isClusterProcess(cluster, pid)) await timer(ADOPTED_POLL_INTERVAL_MS, undefined, { ref: false });
 }
 
 /**

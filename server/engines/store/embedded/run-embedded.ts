@@ -38,12 +38,12 @@ export interface EmbeddedPostgres extends Closeable {
 }
 
 /** How long the remaining processes of a crashed postmaster may delay a start. */
-const CRASH_LEFTOVERS_MS = 10_000;
-const RETRY_MS = 100;
+const CRASH_LEFTOVERS_TIMEOUT_MS = 10_000;
+const RETRY_INTERVAL_MS = 100;
 const BACKOFF_MAX_MS = 5_000;
 /** A postmaster that ran longer than this is restarted at once when it ends. */
-const STABLE_MS = 30_000;
-const LOG_ROTATE_EVERY_MS = 60_000;
+const STABLE_RUN_MIN_MS = 30_000;
+const LOG_ROTATION_INTERVAL_MS = 60_000;
 
 export async function runEmbedded(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const closeController = new AbortController();
@@ -54,7 +54,7 @@ export async function runEmbedded(options: EmbeddedOptions): Promise<EmbeddedPos
     postmaster: firstPostmaster,
     plan: { ...plan, socketFolder: firstPostmaster.socketFolder },
   };
-  const watch = Promise.all([
+  const watchPromise = Promise.all([
     keepRunning(runningPostgres, options, closeController.signal),
     keepRotatingLog(options, closeController.signal),
   ]);
@@ -65,7 +65,7 @@ export async function runEmbedded(options: EmbeddedOptions): Promise<EmbeddedPos
     },
     close: async () => {
       closeController.abort();
-      await watch;
+      await watchPromise;
       if (runningPostgres.postmaster.isAdopted && !options.endAdoptedOnClose) return;
       await stopPostmaster(runningPostgres.postmaster);
       await removeSocketFolder(firstPostmaster.socketFolder);
@@ -103,7 +103,7 @@ async function adopt(dataDir: string, signal: AbortSignal): Promise<Postmaster |
   if (!existingPostmaster) return undefined;
   try {
     return await withTimeout(
-      CRASH_LEFTOVERS_MS,
+      CRASH_LEFTOVERS_TIMEOUT_MS,
       `PostgreSQL ${existingPostmaster.pid}`,
       inner => waitUntilResponding(existingPostmaster, inner),
       signal,
@@ -123,11 +123,11 @@ async function adopt(dataDir: string, signal: AbortSignal): Promise<Postmaster |
  * may still respond once although it is about to be stopped.
  */
 async function waitUntilResponding(candidate: Postmaster, signal: AbortSignal): Promise<Postmaster | undefined> {
-  for (let responses = 0; candidate.isRunning(); ) {
-    responses = (await isResponding(candidate)) ? responses + 1 : 0;
-    if (responses === 2) return candidate;
+  for (let responseCount = 0; candidate.isRunning(); ) {
+    responseCount = (await isResponding(candidate)) ? responseCount + 1 : 0;
+    if (responseCount === 2) return candidate;
     signal.throwIfAborted();
-    await timer(RETRY_MS);
+    await timer(RETRY_INTERVAL_MS);
   }
   return undefined;
 }
@@ -147,14 +147,14 @@ async function launchAfterCrash(plan: LaunchOptions, log: Log, signal: AbortSign
 }
 
 async function launchWithRetries(plan: LaunchOptions, signal: AbortSignal): Promise<Postmaster> {
-  for (let remainingMs = CRASH_LEFTOVERS_MS; ; remainingMs -= RETRY_MS) {
+  for (let remainingMs = CRASH_LEFTOVERS_TIMEOUT_MS; ; remainingMs -= RETRY_INTERVAL_MS) {
     replacePidIfDead(clusterFolder(plan.dataDir));
     try {
       return await launch(plan, signal);
     } catch (error) {
       signal.throwIfAborted();
       if (!isTemporaryFailure(error) || remainingMs <= 0) throw error;
-      await timer(RETRY_MS);
+      await timer(RETRY_INTERVAL_MS);
     }
   }
 }
@@ -178,10 +178,10 @@ async function keepRunning(
   closeSignal: AbortSignal,
 ): Promise<void> {
   for (let attempt = 0; ; attempt += 1) {
-    const sinceMs = options.clock.monotonicMs();
+    const runStartMs = options.clock.monotonicMs();
     await Promise.race([currentPostgres.postmaster.processEnd, waitForAbort(closeSignal)]);
     if (closeSignal.aborted) return;
-    if (options.clock.monotonicMs() - sinceMs > STABLE_MS) attempt = 0;
+    if (options.clock.monotonicMs() - runStartMs > STABLE_RUN_MIN_MS) attempt = 0;
     options.log.error('postgres.died', {
       pid: currentPostgres.postmaster.pid,
       lastLines: await lastLogLines(options.dataDir),
@@ -211,7 +211,7 @@ async function startAgain(
   }
 }
 
-const backoffMs = (attempt: number): number => Math.min(BACKOFF_MAX_MS, RETRY_MS * 2 ** Math.min(attempt, 10));
+const backoffMs = (attempt: number): number => Math.min(BACKOFF_MAX_MS, RETRY_INTERVAL_MS * 2 ** Math.min(attempt, 10));
 
 function waitForAbort(signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -225,6 +225,6 @@ async function keepRotatingLog(options: EmbeddedOptions, closeSignal: AbortSigna
     await rotateServerLog(options.dataDir).catch(error =>
       options.log.warn('postgres.log_not_bounded', { reason: reason(error) }),
     );
-    await timer(LOG_ROTATE_EVERY_MS, undefined, { signal: closeSignal, ref: false }).catch(() => undefined);
+    await timer(LOG_ROTATION_INTERVAL_MS, undefined, { signal: closeSignal, ref: false }).catch(() => undefined);
   }
 }

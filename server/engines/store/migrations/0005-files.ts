@@ -6,7 +6,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   for (const statement of STATEMENTS) await sql.raw(statement).execute(db);
 }
 
-const CHECKSUM = 'text check (length(checksum) = 64)';
+const CHECKSUM_TYPE = 'text check (length(checksum) = 64)';
 
 const STATEMENTS = [
   // A file that a host has staged, and that is to be stored under `key`. The file is created before the row and removed
@@ -31,7 +31,7 @@ const STATEMENTS = [
     session_id uuid not null references sessions on delete cascade,
     name text not null,
     size bigint not null check (size >= 0),
-    checksum ${CHECKSUM} not null,
+    checksum ${CHECKSUM_TYPE} not null,
     created_at timestamptz(3) not null,
     unique (session_id, name)
   )`,
@@ -47,7 +47,7 @@ const STATEMENTS = [
     filename text not null,
     mime_type text,
     size bigint check (size >= 0),
-    checksum ${CHECKSUM},
+    checksum ${CHECKSUM_TYPE},
     failure text,
     created_at timestamptz(3) not null,
     finished_at timestamptz(3),

@@ -6,8 +6,8 @@ const STATES = [
   ...['awaiting_approval', 'approved', 'executing', 'succeeded', 'failed', 'ambiguous'],
   ...['refused', 'expired', 'cancelled'],
 ];
-const OPEN = "('awaiting_approval', 'approved')";
-const UNENDED = "('awaiting_approval', 'approved', 'executing')";
+const OPEN_STATES = "('awaiting_approval', 'approved')";
+const UNENDED_STATES = "('awaiting_approval', 'approved', 'executing')";
 
 const STATEMENTS = [
   `create table actions (
@@ -42,15 +42,15 @@ const STATEMENTS = [
     ended_at timestamptz(3),
     check ((provider_id is null) = (subject is null)),
     check (approver <> 'end_user' or subject is not null),
-    check ((ended_at is null) = (state in ${UNENDED})),
+    check ((ended_at is null) = (state in ${UNENDED_STATES})),
     check (state not in ('approved', 'executing', 'succeeded', 'failed', 'ambiguous', 'refused') or decision is not null),
     check (state not in ('executing', 'succeeded', 'failed', 'ambiguous') or invocation_id is not null),
-    check (state not in ${OPEN} or (invocation_id is null and sealed_content is not null))
+    check (state not in ${OPEN_STATES} or (invocation_id is null and sealed_content is not null))
   )`,
   'create unique index actions_idempotent on actions (key_id, idempotency_key)',
   'create index actions_by_application on actions (application_id, id)',
-  `create index actions_open on actions (application_id, operation_id) where state in ${OPEN}`,
-  `create index actions_expiring on actions (expires_at) where state in ${OPEN}`,
+  `create index actions_open on actions (application_id, operation_id) where state in ${OPEN_STATES}`,
+  `create index actions_expiring on actions (expires_at) where state in ${OPEN_STATES}`,
   "create index actions_due on actions (execute_at) where state = 'approved' and execute_at is not null",
   'create index actions_content on actions (content_until) where content_until is not null',
   'create index actions_ended on actions (ended_at) where ended_at is not null',

@@ -2,7 +2,7 @@
 // is unlogged, and a crash of the database empties it.
 import { type Kysely, sql } from 'kysely';
 
-const ATTEMPTS = `create unlogged table attempts (
+const CREATE_ATTEMPTS = `create unlogged table attempts (
   tally text not null,
   digest bytea not null,
   times bigint[] not null,
@@ -12,5 +12,5 @@ const ATTEMPTS = `create unlogged table attempts (
 )`;
 
 export async function up(db: Kysely<unknown>): Promise<void> {
-  await sql.raw(ATTEMPTS).execute(db);
+  await sql.raw(CREATE_ATTEMPTS).execute(db);
 }

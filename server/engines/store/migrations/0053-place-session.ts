@@ -5,7 +5,7 @@ import { type Kysely, sql } from 'kysely';
 // Each statement of the function sees everything that was committed before the statement began. Sessions are therefore
 // counted after the locks have been taken, and the locks are held until the commit. The advisory lock of the event is
 // taken last, because readers of events wait for it.
-const PLACE_SESSION = `create function place_session(
+const CREATE_PLACE_SESSION = `create function place_session(
   new_session uuid, application uuid, host uuid, agent_key uuid, at_region text, keeps_alive boolean, metadata jsonb,
   set_to jsonb, created timestamptz, expires timestamptz, first_connect timestamptz, digest bytea,
   limits_revision integer, created_after timestamptz, first_id uuid, living_below bigint, created_below bigint,
@@ -99,5 +99,5 @@ begin
 end $$`;
 
 export async function up(db: Kysely<unknown>): Promise<void> {
-  await sql.raw(PLACE_SESSION).execute(db);
+  await sql.raw(CREATE_PLACE_SESSION).execute(db);
 }

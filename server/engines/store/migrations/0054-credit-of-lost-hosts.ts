@@ -9,7 +9,7 @@ const MEGABYTE = 1_000_000;
  * Replaces the function of migration 0033. Sessions with the end reason `host_lost` are now also charged only up to
  * their last metering.
  */
-const SETTLE_SESSION = `create or replace function settle_session(session uuid, ended timestamptz, entry uuid) returns boolean language plpgsql as $$
+const REPLACE_SETTLE_SESSION = `create or replace function settle_session(session uuid, ended timestamptz, entry uuid) returns boolean language plpgsql as $$
 declare
   held credit_reservations;
   began timestamptz;
@@ -41,5 +41,5 @@ begin
 end $$`;
 
 export async function up(db: Kysely<unknown>): Promise<void> {
-  await sql.raw(SETTLE_SESSION).execute(db);
+  await sql.raw(REPLACE_SETTLE_SESSION).execute(db);
 }

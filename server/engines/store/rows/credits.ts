@@ -82,14 +82,14 @@ export interface Shortage {
   readonly available: number;
 }
 
-export type EntryType = 'fund' | 'grant' | 'hold' | 'extend' | 'capture' | 'release' | 'expire';
+export type CreditEntryType = 'fund' | 'grant' | 'hold' | 'extend' | 'capture' | 'release' | 'expire';
 
 /** A ledger entry, with the amount that it adds to each book. */
-export interface EntryRow {
+export interface CreditEntryRow {
   readonly id: CreditEntryId;
   readonly accountId: AccountId;
   readonly applicationId?: ApplicationId;
-  readonly type: EntryType;
+  readonly type: CreditEntryType;
   readonly funding: number;
   readonly available: number;
   readonly reserved: number;
@@ -102,7 +102,7 @@ export interface EntryRow {
 }
 
 /** The amounts that an entry adds to the books, by book. Nothing is added to a book that is absent. */
-export type Legs = Partial<Pick<EntryRow, 'funding' | 'available' | 'reserved' | 'revenue' | 'promo'>>;
+export type Legs = Partial<Pick<CreditEntryRow, 'funding' | 'available' | 'reserved' | 'revenue' | 'promo'>>;
 
 /** The result of metering: the use that was metered, and the amount that should be held from now on. */
 export interface Metering {
@@ -145,8 +145,8 @@ export interface CreditRows {
   recordLowCredit(host: HostId, threshold: number, at: Date): Promise<number>;
 }
 
-export interface EntryFilter {
-  readonly type?: EntryType;
+export interface CreditEntryFilter {
+  readonly type?: CreditEntryType;
   /** Only entries later than this time. */
   readonly after?: Date;
   /** Only entries older than this one. */
@@ -177,7 +177,7 @@ export interface CreditReads {
   /** Returns how much is held for an application, and how much was captured for it since this time. */
   sums(application: ApplicationId, since: Date): Promise<{ readonly reserved: number; readonly captured: number }>;
   /** Newest first. */
-  entries(application: ApplicationId, filter: EntryFilter): Promise<EntryRow[]>;
+  entries(application: ApplicationId, filter: CreditEntryFilter): Promise<CreditEntryRow[]>;
   /** Returns costs by UTC day, operation or agent key; at most `limit` rows. */
   costs(
     application: ApplicationId,
@@ -197,7 +197,7 @@ export interface CreditGrants {
     account: AccountId,
     type: 'fund' | 'grant',
     amount: number,
-    entry: Pick<EntryRow, 'at'> & Partial<Pick<EntryRow, 'applicationId' | 'checkoutId' | 'reason'>>,
+    entry: Pick<CreditEntryRow, 'at'> & Partial<Pick<CreditEntryRow, 'applicationId' | 'checkoutId' | 'reason'>>,
     bonus?: number,
   ): Promise<BalanceRow>;
   /**

@@ -2,7 +2,7 @@
 import type { AccountId, ApplicationId, DeviceAuthorizationId, TokenId } from '../../../kit/ids.ts';
 import type { TokenRow } from './credentials.ts';
 
-export interface DeviceRow {
+export interface DeviceAuthorizationRow {
   readonly id: DeviceAuthorizationId;
   /** SHA-256 of the device code. */
   readonly deviceCodeHash: Buffer;
@@ -50,20 +50,24 @@ export type TokenRequestEffect =
   | { readonly kind: 'redeem'; readonly token: TokenRow }
   | { readonly kind: 'revoke'; readonly token: TokenId };
 
-export interface DeviceRows {
+export interface DeviceAuthorizationRows {
   /**
    * `code_taken`: the user code exists already. `limit_reached`: there are already `unexpiredMax` authorizations that
    * have not expired.
    */
-  insert(row: DeviceRow, unexpiredMax: number): Promise<'inserted' | 'code_taken' | 'limit_reached'>;
-  byDeviceCode(hash: Buffer): Promise<DeviceRow | undefined>;
+  insert(row: DeviceAuthorizationRow, unexpiredMax: number): Promise<'inserted' | 'code_taken' | 'limit_reached'>;
+  byDeviceCode(hash: Buffer): Promise<DeviceAuthorizationRow | undefined>;
   /**
    * Claims an authorization that has not expired, or returns one that the account has already claimed. `isFirst`:
    * whether this call has claimed it. Undefined if there is no such authorization, or another account has claimed it.
    */
-  claim(userCode: Buffer, account: AccountId, now: Date): Promise<{ row: DeviceRow; isFirst: boolean } | undefined>;
+  claim(
+    userCode: Buffer,
+    account: AccountId,
+    now: Date,
+  ): Promise<{ row: DeviceAuthorizationRow; isFirst: boolean } | undefined>;
   /** An authorization that is not expired and is claimed by the account. */
-  getClaimed(userCode: Buffer, account: AccountId, now: Date): Promise<DeviceRow | undefined>;
+  getClaimed(userCode: Buffer, account: AccountId, now: Date): Promise<DeviceAuthorizationRow | undefined>;
   /**
    * False if the account has not claimed the authorization, or if the authorization was already decided or has expired.
    */
@@ -77,9 +81,9 @@ export interface DeviceRows {
   collect<Verdict extends TokenRequestEffect>(
     deviceCode: Buffer,
     now: Date,
-    decideEffect: (row: DeviceRow | undefined) => Verdict,
+    decideEffect: (row: DeviceAuthorizationRow | undefined) => Verdict,
     tokensMax: number,
-  ): Promise<{ readonly row?: DeviceRow; readonly verdict: Verdict | 'limit_reached' }>;
+  ): Promise<{ readonly row?: DeviceAuthorizationRow; readonly verdict: Verdict | 'limit_reached' }>;
   /** Removes authorizations that expired before this time. Returns the number of rows. */
   removeExpired(before: Date): Promise<number>;
 }

@@ -39,7 +39,7 @@ export interface HumanSessions {
    * Revokes one valid session, or all but one, and notifies all processes in the same statement. Returns the hashes of
    * the revoked sessions' cookies.
    */
-  revoke(account: AccountId, choice: SessionChoice, now: Date): Promise<Buffer[]>;
+  revoke(account: AccountId, choice: HumanSessionChoice, now: Date): Promise<Buffer[]>;
   /**
    * Removes all sessions of the account from the caches of all processes, because the account's strongest proof has
    * changed. Returns the hashes of the sessions' cookies.
@@ -48,4 +48,4 @@ export interface HumanSessions {
   touch(id: HumanSessionId, at: Date, ip: string, idleExpiresAt: Date): Promise<void>;
 }
 
-export type SessionChoice = { readonly only: HumanSessionId } | { readonly allBut: HumanSessionId | undefined };
+export type HumanSessionChoice = { readonly only: HumanSessionId } | { readonly allBut: HumanSessionId | undefined };

@@ -96,12 +96,14 @@ export const actions = (db: Db): ActionRows => ({
 
   due: async (now, host, batch) => {
     const query = db.selectFrom('actions').selectAll().where('state', '=', 'approved').where('executeAt', '<=', now);
-    const executableActions = query.where('expiresAt', '>', now).where(({ not, exists, selectFrom }) => {
-      const runningSessions = selectFrom('sessions').select('sessions.id').where('sessions.status', '=', 'RUNNING');
-      const sessionsElsewhere = runningSessions.where('sessions.hostId', '<>', host);
-      return not(exists(sessionsElsewhere.whereRef('sessions.id', '=', 'actions.sessionId')));
+    const executableQuery = query.where('expiresAt', '>', now).where(({ not, exists, selectFrom }) => {
+      const runningSessionsQuery = selectFrom('sessions')
+        .select('sessions.id')
+        .where('sessions.status', '=', 'RUNNING');
+      const otherHostsQuery = runningSessionsQuery.where('sessions.hostId', '<>', host);
+      return not(exists(otherHostsQuery.whereRef('sessions.id', '=', 'actions.sessionId')));
     });
-    return (await executableActions.orderBy('executeAt').limit(batch).execute()).map(rowOf);
+    return (await executableQuery.orderBy('executeAt').limit(batch).execute()).map(rowOf);
   },
 
   postpone: async (id, executeAt, heldBack) => {
@@ -144,19 +146,20 @@ async function insert(
   const query = trx.selectFrom('actions').selectAll().where('keyId', '=', keyId);
   const [existingAction] = (await query.where('idempotencyKey', '=', idempotencyKey).execute()).map(rowOf);
   if (existingAction) return { existing: existingAction };
-  const openActions = trx
+  const openActionsQuery = trx
     .selectFrom('actions')
     .where('applicationId', '=', applicationId)
     .where('state', 'in', OPEN_STATES)
     .where('expiresAt', '>', createdAt);
-  const [similarAction] = (await openActions.selectAll().where('likeness', '=', likeness).limit(1).execute()).map(
+  const [similarAction] = (await openActionsQuery.selectAll().where('likeness', '=', likeness).limit(1).execute()).map(
     rowOf,
   );
   if (similarAction) return { similar: similarAction };
-  if ((await openActions.select(countAll).executeTakeFirstOrThrow()).count >= applicationMax) return 'application_full';
+  if ((await openActionsQuery.select(countAll).executeTakeFirstOrThrow()).count >= applicationMax)
+    return 'application_full';
   if (providerId !== undefined && subject !== undefined) {
-    const userActions = openActions.where('providerId', '=', providerId).where('subject', '=', subject);
-    if ((await userActions.select(countAll).executeTakeFirstOrThrow()).count >= endUserMax) return 'end_user_full';
+    const userActionsQuery = openActionsQuery.where('providerId', '=', providerId).where('subject', '=', subject);
+    if ((await userActionsQuery.select(countAll).executeTakeFirstOrThrow()).count >= endUserMax) return 'end_user_full';
   }
   const { metadata, decision: _, ...columns } = row;
   await trx

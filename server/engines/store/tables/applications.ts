@@ -5,7 +5,7 @@ import { isUuid } from '../../../kit/ids.ts';
 import { type Db, inTransaction } from '../database.ts';
 import type { ApplicationRow, Applications } from '../rows/accounts.ts';
 import type { Tables } from '../schema.ts';
-import { announceRevocation } from './credentials.ts';
+import { revocationAnnouncement } from './credentials.ts';
 import { countAll, lockAccount } from './limited-insert.ts';
 
 /**
@@ -29,8 +29,8 @@ export const applications = (db: Db): Applications => ({
     inTransaction(db, trx => insert(trx, row, owner, limit, tokenToRestrict)),
 
   list: (account, { limit, before }) => {
-    const memberApplications = selectForMember(db, account).orderBy('applications.id', 'desc').limit(limit);
-    return (before ? memberApplications.where('applications.id', '<', before) : memberApplications).execute();
+    const applicationsQuery = selectForMember(db, account).orderBy('applications.id', 'desc').limit(limit);
+    return (before ? applicationsQuery.where('applications.id', '<', before) : applicationsQuery).execute();
   },
 
   get: (id, account) => selectForMember(db, account).where('applications.id', '=', id).executeTakeFirst(),
@@ -83,7 +83,7 @@ async function insert(
       .updateTable('tokens')
       .set({ applicationIds: [id] })
       .where('id', '=', tokenToRestrict);
-    await update.returning(announceRevocation.as('announced')).execute();
+    await update.returning(revocationAnnouncement.as('announced')).execute();
   }
   return 'inserted';
 }

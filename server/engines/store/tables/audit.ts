@@ -5,7 +5,7 @@ import type { AuditRow, AuditRows, NewAuditRow } from '../rows/audit.ts';
 import type { AuditEntriesTable } from '../schema.ts';
 
 /** The chain for entries that concern no application. */
-const NO_APPLICATION = '00000000-0000-0000-0000-000000000000';
+const NO_APPLICATION_CHAIN = '00000000-0000-0000-0000-000000000000';
 
 export const audit = (db: Db): AuditRows => ({
   insert: async row => {
@@ -16,7 +16,7 @@ export const audit = (db: Db): AuditRows => ({
     let query = db
       .selectFrom('auditEntries')
       .selectAll()
-      .where('chain', '=', application ?? NO_APPLICATION);
+      .where('chain', '=', application ?? NO_APPLICATION_CHAIN);
     if (before !== undefined)
       query = query.where('number', '<', eb => eb.selectFrom('auditEntries').select('number').where('id', '=', before));
     if (action !== undefined) query = query.where('action', '=', action);

@@ -12,8 +12,8 @@ export const checkouts = (db: Db): CheckoutRows => ({
     inTransaction(db, async trx => {
       await lockApplication(trx, row.applicationId);
       const query = trx.selectFrom('creditCheckouts').where('applicationId', '=', row.applicationId);
-      const openCheckouts = query.where('status', '=', 'open').where('expiresAt', '>', row.createdAt).select(countAll);
-      if ((await openCheckouts.executeTakeFirstOrThrow()).count >= openMax) return 'limit_reached';
+      const openCountQuery = query.where('status', '=', 'open').where('expiresAt', '>', row.createdAt).select(countAll);
+      if ((await openCountQuery.executeTakeFirstOrThrow()).count >= openMax) return 'limit_reached';
       await trx.insertInto('creditCheckouts').values(row).execute();
       return 'inserted';
     }),
@@ -22,8 +22,8 @@ export const checkouts = (db: Db): CheckoutRows => ({
 
   list: async (application, { limit, before }) => {
     const query = db.selectFrom('creditCheckouts').selectAll().where('applicationId', '=', application);
-    const page = before ? query.where('id', '<', before) : query;
-    return (await page.orderBy('id', 'desc').limit(limit).execute()).map(rowOf);
+    const pageQuery = before ? query.where('id', '<', before) : query;
+    return (await pageQuery.orderBy('id', 'desc').limit(limit).execute()).map(rowOf);
   },
 
   end: async (id, status, at) => {

@@ -40,16 +40,18 @@ export const configuredOperations = (db: Db): ConfiguredOperationRows => ({
     inTransaction(db, async trx => {
       const { applicationId, id, kind, status } = row;
       await lockApplication(trx, applicationId);
-      const existingOperations = trx
+      const existingOperationsQuery = trx
         .selectFrom('operations')
         .select(['id'])
         .where('applicationId', '=', applicationId)
         .where('status', '<>', 'deleted');
-      if ((await existingOperations.where('id', '=', id).execute()).length > 0) return undefined;
-      if ((await existingOperations.clearSelect().select(countAll).executeTakeFirstOrThrow()).count >= maxOperations)
+      if ((await existingOperationsQuery.where('id', '=', id).execute()).length > 0) return undefined;
+      if (
+        (await existingOperationsQuery.clearSelect().select(countAll).executeTakeFirstOrThrow()).count >= maxOperations
+      )
         return 'limit_reached';
       const toolName = id.replaceAll('.', '_');
-      const sameToolQuery = existingOperations.where(sql<boolean>`replace(id, '.', '_') = ${toolName}`);
+      const sameToolQuery = existingOperationsQuery.where(sql<boolean>`replace(id, '.', '_') = ${toolName}`);
       if ((await sameToolQuery.execute()).length > 0) return 'name_taken';
       const insertedRow = await trx
         .insertInto('operations')
@@ -135,7 +137,7 @@ async function selectWithContent(
   application: ApplicationId,
   { id, at, isPublished }: RevisionSelection,
 ): Promise<OperationWithContent[]> {
-  let selectedOperations = db
+  let operationsQuery = db
     .selectFrom('operations')
     .innerJoin('operationRevisions', join => {
       const joinedRevisions = join
@@ -150,9 +152,9 @@ async function selectWithContent(
     .where('operations.applicationId', '=', application)
     .where('operations.status', '<>', 'deleted')
     .orderBy('operations.id');
-  if (id !== undefined) selectedOperations = selectedOperations.where('operations.id', '=', id);
-  if (isPublished) selectedOperations = selectedOperations.where('operations.status', '=', 'published');
-  return (await selectedOperations.execute()).map(({ digest, definition, credentialIds, ...row }) => ({
+  if (id !== undefined) operationsQuery = operationsQuery.where('operations.id', '=', id);
+  if (isPublished) operationsQuery = operationsQuery.where('operations.status', '=', 'published');
+  return (await operationsQuery.execute()).map(({ digest, definition, credentialIds, ...row }) => ({
     ...rowOf(row),
     content: { digest, definition, credentialIds },
   }));

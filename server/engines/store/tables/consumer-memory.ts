@@ -37,12 +37,12 @@ export const consumerMemory = (db: Db): ConsumerMemory => ({
     const query = db.selectFrom('consumerMemory').select('version').where('consumerId', '=', row.consumerId);
     const version = (await query.where('key', '=', row.key).execute())[0]?.version ?? 0;
     if (ifVersion !== undefined && ifVersion !== version) return { version };
-    const otherEntries = db
+    const otherEntriesQuery = db
       .selectFrom('consumerMemory')
       .select([countAll, sql<number>`coalesce(sum(bytes), 0)`.as('bytes')])
       .where('consumerId', '=', row.consumerId)
       .where('key', '<>', row.key);
-    const { count, bytes } = await otherEntries.executeTakeFirstOrThrow();
+    const { count, bytes } = await otherEntriesQuery.executeTakeFirstOrThrow();
     if (count >= limits.items || bytes + row.bytes > limits.bytes) return 'limit_reached';
     const { consumerId: _, key: __, ...changedColumns } = row;
     await db
@@ -75,13 +75,13 @@ export const consumerMemory = (db: Db): ConsumerMemory => ({
 
   insertConsent: async (row, limit, now) => {
     const consumer = db.selectFrom('consumers').select('id').where('id', '=', row.consumerId);
-    const unlinkedConsumer = consumer.where('deletedAt', 'is', null).where('linkedTo', 'is', null);
-    if ((await unlinkedConsumer.forNoKeyUpdate().execute()).length === 0) return 'gone';
-    const validConsents = db
+    const unlinkedConsumerQuery = consumer.where('deletedAt', 'is', null).where('linkedTo', 'is', null);
+    if ((await unlinkedConsumerQuery.forNoKeyUpdate().execute()).length === 0) return 'gone';
+    const validConsentsQuery = db
       .selectFrom('consumerConsents')
       .where('consumerId', '=', row.consumerId)
       .where(isInEffect(now));
-    if ((await validConsents.select(countAll).executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
+    if ((await validConsentsQuery.select(countAll).executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
     await db.insertInto('consumerConsents').values(row).execute();
     return 'inserted';
   },

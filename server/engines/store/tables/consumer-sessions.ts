@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import type { Db } from '../database.ts';
 import type { ConsumerSessions } from '../rows/consumers.ts';
 import type { Acr } from '../rows/human-sessions.ts';
-import { announceRevocation } from './credentials.ts';
+import { revocationAnnouncement } from './credentials.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 const strongestAcr = sql<Acr>`case
@@ -69,7 +69,7 @@ export const consumerSessions = (db: Db): ConsumerSessions => ({
     db.transaction().execute(async trx => {
       const query = trx
         .selectFrom('consumerSessions')
-        .select(announceRevocation.as('announced'))
+        .select(revocationAnnouncement.as('announced'))
         .where('id', '=', id)
         .where('refreshHash', '=', hash)
         .where('revokedAt', 'is', null)
@@ -85,7 +85,7 @@ export const consumerSessions = (db: Db): ConsumerSessions => ({
     db.transaction().execute(async trx => {
       const query = trx
         .selectFrom('consumerSessions')
-        .select(announceRevocation.as('announced'))
+        .select(revocationAnnouncement.as('announced'))
         .where('id', '=', id)
         .where('revokedAt', 'is', null)
         .where('expiresAt', '>', now)
@@ -105,11 +105,11 @@ export const consumerSessions = (db: Db): ConsumerSessions => ({
       'only' in choice
         ? update.where('id', '=', choice.only)
         : update.where('id', 'is distinct from', choice.allBut ?? null);
-    return hashesOf(await chosenUpdate.returning(['hash', announceRevocation.as('announced')]).execute());
+    return hashesOf(await chosenUpdate.returning(['hash', revocationAnnouncement.as('announced')]).execute());
   },
 
   invalidateCaches: async consumer => {
-    const query = db.selectFrom('consumerSessions').select(['hash', announceRevocation.as('announced')]);
+    const query = db.selectFrom('consumerSessions').select(['hash', revocationAnnouncement.as('announced')]);
     return hashesOf(await query.where('consumerId', '=', consumer).where('revokedAt', 'is', null).execute());
   },
 

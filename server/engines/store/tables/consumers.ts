@@ -64,11 +64,11 @@ export const consumers = (db: Db): Consumers => {
         .values({ ...row, metadata: row.metadata && JSON.stringify(row.metadata) })
         .onConflict(on => on.doNothing());
       if ((await insertion.returning('id').execute()).length > 0) return { row, isNew: true };
-      const sameConsumer = selectExisting()
+      const sameConsumerQuery = selectExisting()
         .where('applicationId', '=', row.applicationId)
         .where('providerId', '=', row.providerId)
         .where(eb => eb.or([eb('subject', '=', row.subject), ...(row.email ? [eb('email', '=', row.email)] : [])]));
-      const existingConsumer = await followLink(await firstRow(sameConsumer));
+      const existingConsumer = await followLink(await firstRow(sameConsumerQuery));
       return existingConsumer && { row: existingConsumer, isNew: false };
     },
 
@@ -95,8 +95,10 @@ export const consumers = (db: Db): Consumers => {
     namesOf,
 
     link: async (application, { from, to }) => {
-      const bothConsumers = selectExisting().where('applicationId', '=', application).where('id', 'in', [from, to]);
-      const lockedConsumers = await bothConsumers
+      const bothConsumersQuery = selectExisting()
+        .where('applicationId', '=', application)
+        .where('id', 'in', [from, to]);
+      const lockedConsumers = await bothConsumersQuery
         .where('linkedTo', 'is', null)
         .orderBy('id')
         .forNoKeyUpdate()

@@ -228,7 +228,7 @@ function versionRow(row: Selectable<ContextVersionsTable>): VersionRow {
 // ---- removal -------------------------------------------------------------------------------------------------------
 
 /** A removal that was interrupted is repeated after this time. */
-const REMOVAL_RETRY_MS = 600_000;
+const REMOVAL_RETRY_DELAY_MS = 600_000;
 
 /**
  * Returns the versions to remove. They are marked first, while their contexts are locked, so that no new version can
@@ -250,7 +250,7 @@ async function takeRemovable(trx: Db, now: Date, batch: number): Promise<Removab
   await trx.selectFrom('contexts').select('id').where('id', 'in', contextIds).orderBy('id').forUpdate().execute();
   const markedVersions = await trx
     .updateTable('contextVersions')
-    .set({ state: 'gone', dueAt: addMs(now, REMOVAL_RETRY_MS) })
+    .set({ state: 'gone', dueAt: addMs(now, REMOVAL_RETRY_DELAY_MS) })
     .where('id', 'in', ids)
     .where('dueAt', '<=', now)
     .returning(['id', 'applicationId', 'contextId', 'archiveOf', 'cookiesOf'])

@@ -4,7 +4,7 @@
 import { type RawBuilder, type Selectable, sql } from 'kysely';
 import { type AccountId, type ApplicationId, type CreditEntryId, newId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
-import type { BalanceRow, EntryRow, Legs, Metering, NewHold, ReservationRow, Shortage } from '../rows/credits.ts';
+import type { BalanceRow, CreditEntryRow, Legs, Metering, NewHold, ReservationRow, Shortage } from '../rows/credits.ts';
 import type { Tables } from '../schema.ts';
 import { withoutNulls } from './without-nulls.ts';
 
@@ -81,15 +81,19 @@ export async function meter(
   assertAmount(cost, 0);
   const neededExtension = Math.max(0, target - reservation.amount);
   const isShort = neededExtension > balance.available;
-  const extension = isShort ? 0 : neededExtension;
-  const amount = reservation.amount + extension;
+  const extensionAmount = isShort ? 0 : neededExtension;
+  const amount = reservation.amount + extensionAmount;
   const captured = Math.max(reservation.captured, Math.min(cost, amount));
   const newlyCapturedAmount = captured - reservation.captured;
   const lowAt = isShort ? (reservation.lowAt ?? at) : null;
   await changeReservation(trx, reservation, { amount, captured, ...metered, meteredAt: at, dueAt, lowAt });
-  const legs = { available: -extension, reserved: extension - newlyCapturedAmount, revenue: newlyCapturedAmount };
-  if (extension > 0 || newlyCapturedAmount > 0)
-    await addEntry(trx, reservation, extension > 0 ? 'extend' : 'capture', legs, at);
+  const legs = {
+    available: -extensionAmount,
+    reserved: extensionAmount - newlyCapturedAmount,
+    revenue: newlyCapturedAmount,
+  };
+  if (extensionAmount > 0 || newlyCapturedAmount > 0)
+    await addEntry(trx, reservation, extensionAmount > 0 ? 'extend' : 'capture', legs, at);
   return isShort ? 'short' : 'extended';
 }
 
@@ -130,7 +134,7 @@ export async function addCredit(
   account: AccountId,
   type: 'fund' | 'grant',
   amount: number,
-  entry: Pick<EntryRow, 'at'> & Partial<Pick<EntryRow, 'applicationId' | 'checkoutId' | 'reason'>>,
+  entry: Pick<CreditEntryRow, 'at'> & Partial<Pick<CreditEntryRow, 'applicationId' | 'checkoutId' | 'reason'>>,
   bonus = 0,
 ): Promise<BalanceRow> {
   assertAmount(amount);
@@ -158,7 +162,7 @@ async function changeReservation(
 async function addEntry(
   trx: Db,
   { id, accountId, applicationId }: { id: ReservationRow['id']; accountId: AccountId; applicationId: ApplicationId },
-  type: EntryRow['type'],
+  type: CreditEntryRow['type'],
   legs: Legs,
   at: Date,
 ): Promise<void> {

@@ -1,7 +1,7 @@
 // Queries about the credit of accounts and applications.
 import { type RawBuilder, sql } from 'kysely';
 import type { Db } from '../database.ts';
-import type { CostRow, CreditReads, EntryRow } from '../rows/credits.ts';
+import type { CostRow, CreditEntryRow, CreditReads } from '../rows/credits.ts';
 import { reservationRow } from './credit-ledger.ts';
 import { withoutNulls } from './without-nulls.ts';
 
@@ -42,7 +42,7 @@ export const creditReads = (db: Db): CreditReads => ({
     if (after) query = query.where('at', '>', after);
     if (before) query = query.where('id', '<', before);
     const rows = await query.orderBy('id', 'desc').limit(limit).execute();
-    return rows.map((row): EntryRow => withoutNulls(row));
+    return rows.map((row): CreditEntryRow => withoutNulls(row));
   },
 
   costs: async (application, { from, to }, groupBy, limit) => {

@@ -8,7 +8,7 @@ import { type Db, inTransaction } from '../database.ts';
 import type { CreditGrants, CreditRows, MeteredSession } from '../rows/credits.ts';
 import type { SessionEventType } from '../rows/events.ts';
 import { addCredit, lockHeld, meter, reservationRow, settle } from './credit-ledger.ts';
-import { recordExpression, SERVICE } from './events.ts';
+import { recordExpression, SERVICE_ACTOR } from './events.ts';
 
 export const credits = (db: Db, announcer: Announcer): CreditRows => ({
   due: async (host, now, batch) => {
@@ -113,7 +113,7 @@ async function append(
       select id, application_id from sessions where id = ${session}::uuid and status in ('PENDING', 'RUNNING')
         for no key update
     )
-    select changed.id, changed.application_id, ${recordExpression({ type, at, actor: SERVICE, detail })} from changed`.execute(
+    select changed.id, changed.application_id, ${recordExpression({ type, at, actor: SERVICE_ACTOR, detail })} from changed`.execute(
     trx,
   );
   return rows;

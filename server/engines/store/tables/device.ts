@@ -2,27 +2,26 @@
 import { sql } from 'kysely';
 import type { DeviceAuthorizationId } from '../../../kit/ids.ts';
 import { type Db, inTransaction } from '../database.ts';
-import type { DeviceRow, DeviceRows, TokenRequestEffect } from '../rows/device.ts';
+import type { DeviceAuthorizationRow, DeviceAuthorizationRows, TokenRequestEffect } from '../rows/device.ts';
 import type { Channel } from '../store.ts';
-import { announceRevocation as announceTokenRevocation, isValid } from './credentials.ts';
+import { isValid, revocationAnnouncement as tokenRevocationAnnouncement } from './credentials.ts';
 import { countAll } from './limited-insert.ts';
 import { insertToken } from './tokens.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 const CHANGE_CHANNEL: Channel = 'device_changed';
-const announceChange = sql<string>`pg_notify(${sql.lit(CHANGE_CHANNEL)}, id::text)`.as('announced');
+const changeAnnouncement = sql<string>`pg_notify(${sql.lit(CHANGE_CHANNEL)}, id::text)`.as('announced');
 
-export const device = (db: Db): DeviceRows => ({
+export const deviceAuthorizations = (db: Db): DeviceAuthorizationRows => ({
   insert: async (row, unexpiredMax) => {
-    const unexpiredAuthorizations = db.selectFrom('deviceAuthorizations').where('expiresAt', '>', row.startedAt);
-    if ((await unexpiredAuthorizations.select(countAll).executeTakeFirstOrThrow()).count >= unexpiredMax)
-      return 'limit_reached';
+    const unexpiredQuery = db.selectFrom('deviceAuthorizations').where('expiresAt', '>', row.startedAt);
+    if ((await unexpiredQuery.select(countAll).executeTakeFirstOrThrow()).count >= unexpiredMax) return 'limit_reached';
     const insertion = db.insertInto('deviceAuthorizations').values(row);
     const conditionalInsertion = insertion.onConflict(on => on.column('userCodeHash').doNothing()).returning('id');
     return (await conditionalInsertion.execute()).length > 0 ? 'inserted' : 'code_taken';
   },
 
-  byDeviceCode: async hash => (await byDeviceCode(db, hash).execute()).map(withoutNulls)[0],
+  byDeviceCode: async hash => (await selectByDeviceCode(db, hash).execute()).map(withoutNulls)[0],
 
   claim: async (userCode, account, now) => {
     const update = db.updateTable('deviceAuthorizations').set({ status: 'claimed', accountId: account });
@@ -31,7 +30,7 @@ export const device = (db: Db): DeviceRows => ({
       .where('status', '=', 'pending')
       .where('expiresAt', '>', now)
       .returningAll()
-      .returning(announceChange);
+      .returning(changeAnnouncement);
     const [claimedRow] = await claimUpdate.execute();
     if (claimedRow) {
       const { announced: _, ...row } = claimedRow;
@@ -52,7 +51,7 @@ export const device = (db: Db): DeviceRows => ({
       .where('status', '=', 'claimed')
       .where('accountId', '=', account)
       .where('expiresAt', '>', now);
-    return (await update.returning(announceChange).execute()).length > 0;
+    return (await update.returning(changeAnnouncement).execute()).length > 0;
   },
 
   recordStateRead: async (id, now, since) => {
@@ -65,7 +64,7 @@ export const device = (db: Db): DeviceRows => ({
 
   collect: (deviceCode, now, decideEffect, tokensMax) =>
     inTransaction(db, async trx => {
-      const row = (await byDeviceCode(trx, deviceCode).forUpdate().execute()).map(withoutNulls)[0];
+      const row = (await selectByDeviceCode(trx, deviceCode).forUpdate().execute()).map(withoutNulls)[0];
       const verdict = decideEffect(row);
       if (!row) return { verdict };
       const effectOutcome = await applyEffect(trx, row, verdict, now, tokensMax);
@@ -78,10 +77,15 @@ export const device = (db: Db): DeviceRows => ({
   },
 });
 
-const byDeviceCode = (db: Db, hash: Buffer) =>
+const selectByDeviceCode = (db: Db, hash: Buffer) =>
   db.selectFrom('deviceAuthorizations').selectAll().where('deviceCodeHash', '=', hash);
 
-const selectClaimed = (db: Db, userCode: Buffer, account: NonNullable<DeviceRow['accountId']>, now: Date) =>
+const selectClaimed = (
+  db: Db,
+  userCode: Buffer,
+  account: NonNullable<DeviceAuthorizationRow['accountId']>,
+  now: Date,
+) =>
   db
     .selectFrom('deviceAuthorizations')
     .selectAll()
@@ -91,7 +95,7 @@ const selectClaimed = (db: Db, userCode: Buffer, account: NonNullable<DeviceRow[
 
 async function applyEffect(
   trx: Db,
-  { id }: DeviceRow,
+  { id }: DeviceAuthorizationRow,
   verdict: TokenRequestEffect,
   now: Date,
   tokensMax: number,
@@ -103,11 +107,11 @@ async function applyEffect(
     const { token } = verdict;
     if ((await insertToken(trx, token, tokensMax)) === 'limit_reached') return 'limit_reached';
     const redeemUpdate = updateAuthorization(trx, id).set({ status: 'redeemed', tokenId: token.id, polledAt: now });
-    await redeemUpdate.where('status', '=', 'approved').returning(announceChange).executeTakeFirstOrThrow();
+    await redeemUpdate.where('status', '=', 'approved').returning(changeAnnouncement).executeTakeFirstOrThrow();
   }
   if (verdict.kind === 'revoke') {
     const update = trx.updateTable('tokens').set({ revokedAt: now }).where('id', '=', verdict.token);
-    await update.where(isValid(now)).returning(announceTokenRevocation.as('announced')).execute();
+    await update.where(isValid(now)).returning(tokenRevocationAnnouncement.as('announced')).execute();
   }
   return 'done';
 }

@@ -85,7 +85,7 @@ export const downloads = (db: Db, announcer: Announcer): DownloadRows => ({
       .setIsolationLevel('repeatable read')
       .setAccessMode('read only')
       .execute(async trx => {
-        const matchingDownloads = () =>
+        const matchingQuery = () =>
           trx
             .selectFrom('downloads')
             .where('applicationId', '=', application)
@@ -93,10 +93,10 @@ export const downloads = (db: Db, announcer: Announcer): DownloadRows => ({
             .where('state', '=', 'complete')
             .where(eb => eb.and(filterConditions(eb, filter)));
         const { limit, offset } = filter;
-        const page = matchingDownloads().selectAll().orderBy('createdAt').orderBy('id').limit(limit).offset(offset);
-        const rows = await page.execute();
-        const count = matchingDownloads().select(sql<number>`count(*)`.as('total'));
-        const { total } = await count.executeTakeFirstOrThrow();
+        const pageQuery = matchingQuery().selectAll().orderBy('createdAt').orderBy('id').limit(limit).offset(offset);
+        const rows = await pageQuery.execute();
+        const countQuery = matchingQuery().select(sql<number>`count(*)`.as('total'));
+        const { total } = await countQuery.executeTakeFirstOrThrow();
         return { downloads: rows.map(completeRow), total };
       }),
 

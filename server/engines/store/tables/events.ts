@@ -29,7 +29,7 @@ export const DETAIL_BYTES_MAX = 2048;
 /** The advisory locks are identified by two numbers: this one, and a hash of the application id. */
 export const LOCK_SPACE = 1_655_271_028;
 
-export const SERVICE: Actor = { kind: 'service' };
+export const SERVICE_ACTOR: Actor = { kind: 'service' };
 
 export interface EventToRecord {
   readonly type: SessionEventType;
@@ -97,19 +97,19 @@ export const events = (db: Db, announcer: Announcer): EventRows => ({
   },
 
   read: async (application, filter) => {
-    const through = await lastAssignedId(db);
-    if (through <= filter.after) return { events: [], through: filter.after, full: false };
+    const lastId = await lastAssignedId(db);
+    if (lastId <= filter.after) return { events: [], through: filter.after, full: false };
     await waitForOtherWriters(db, application);
-    const rows = (await listEvents(db, application, filter, through).execute()).map(eventRow);
+    const rows = (await listEvents(db, application, filter, lastId).execute()).map(eventRow);
     const lastRow = rows.at(-1);
     const full = rows.length === filter.limit && lastRow !== undefined;
-    return { events: rows, through: full ? lastRow.id : through, full };
+    return { events: rows, through: full ? lastRow.id : lastId, full };
   },
 
   newestId: async application => {
-    const through = await lastAssignedId(db);
+    const lastId = await lastAssignedId(db);
     await waitForOtherWriters(db, application);
-    return through;
+    return lastId;
   },
 
   forget: async (endedBefore, batch) => {
@@ -126,14 +126,14 @@ export const events = (db: Db, announcer: Announcer): EventRows => ({
       .selectFrom('gone')
       .select(({ fn }) => fn.count<number>('sessionId').distinct().as('sessions'))
       .executeTakeFirstOrThrow();
-    const oldEvents = db
+    const oldEventsQuery = db
       .selectFrom('sessionEvents')
       .select('id')
       .where('sessionId', 'is', null)
       .where('at', '<', endedBefore);
     const deletedEvents = await db
       .deleteFrom('sessionEvents')
-      .where('id', 'in', oldEvents.limit(batch))
+      .where('id', 'in', oldEventsQuery.limit(batch))
       .returning('id')
       .execute();
     return Math.max(deletedSessions.sessions, deletedEvents.length);

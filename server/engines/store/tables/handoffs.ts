@@ -10,8 +10,8 @@ const CONTROLLED_HANDOFFS_MAX = 100;
 const OPEN_STATUSES: readonly HandoffStatus[] = ['requested', 'claimed'];
 
 export const handoffs = (db: Db): HandoffRows => {
-  const selectHandoffs = db.selectFrom('handoffs').selectAll();
-  const selectWithPageUrl = db
+  const handoffsQuery = db.selectFrom('handoffs').selectAll();
+  const pageUrlQuery = db
     .selectFrom('handoffs')
     .leftJoin('sessions', 'sessions.id', 'handoffs.sessionId')
     .selectAll('handoffs')
@@ -29,15 +29,15 @@ export const handoffs = (db: Db): HandoffRows => {
   };
   return {
     get: async (application, id) =>
-      firstRow(await selectHandoffs.where('applicationId', '=', application).where('id', '=', id).execute()),
+      firstRow(await handoffsQuery.where('applicationId', '=', application).where('id', '=', id).execute()),
 
     findOpen: async session =>
-      firstRow(await selectHandoffs.where('sessionId', '=', session).where('status', 'in', OPEN_STATUSES).execute()),
+      firstRow(await handoffsQuery.where('sessionId', '=', session).where('status', 'in', OPEN_STATUSES).execute()),
 
-    byLease: async hash => firstRow(await selectHandoffs.where('leaseHash', '=', hash).execute()),
+    byLease: async hash => firstRow(await handoffsQuery.where('leaseHash', '=', hash).execute()),
 
     list: async (application, { limit, before, status, session, key }) => {
-      let query = selectWithPageUrl.where('handoffs.applicationId', '=', application);
+      let query = pageUrlQuery.where('handoffs.applicationId', '=', application);
       if (before) query = query.where('handoffs.id', '<', before);
       if (status) query = query.where('handoffs.status', '=', status);
       if (session) query = query.where('handoffs.sessionId', '=', session);
@@ -46,21 +46,21 @@ export const handoffs = (db: Db): HandoffRows => {
     },
 
     ofSession: async (application, session) => {
-      const sessionHandoffs = selectHandoffs.where('applicationId', '=', application).where('sessionId', '=', session);
-      return (await sessionHandoffs.orderBy('id').execute()).map(withoutNulls);
+      const sessionQuery = handoffsQuery.where('applicationId', '=', application).where('sessionId', '=', session);
+      return (await sessionQuery.orderBy('id').execute()).map(withoutNulls);
     },
 
     listControlledBetween: async (session, from, to) => {
       const controlEnd = sql<Date | null>`coalesce(case when control_until >= claimed_at then control_until end, ended_at)`;
-      const controlledHandoffs = selectHandoffs
+      const controlledQuery = handoffsQuery
         .where('sessionId', '=', session)
         .where('claimedAt', '<=', to)
         .where(({ or, eb }) => or([eb(controlEnd, 'is', null), eb(controlEnd, '>=', from)]));
-      return (await controlledHandoffs.orderBy('id').limit(CONTROLLED_HANDOFFS_MAX).execute()).map(withoutNulls);
+      return (await controlledQuery.orderBy('id').limit(CONTROLLED_HANDOFFS_MAX).execute()).map(withoutNulls);
     },
 
     ofConsumer: async (consumer, { limit, before, status }) => {
-      let query = selectWithPageUrl.where('handoffs.consumerId', '=', consumer);
+      let query = pageUrlQuery.where('handoffs.consumerId', '=', consumer);
       if (before) query = query.where('handoffs.id', '<', before);
       if (status) query = query.where('handoffs.status', '=', status);
       return (await query.orderBy('handoffs.id', 'desc').limit(limit).execute()).map(withoutNulls);

@@ -6,7 +6,7 @@ import type { Db } from '../database.ts';
 import type { HostState, Hosts, JoiningHost, ListedHost, LivingHost, Owner, SessionOnHost } from '../rows/hosts.ts';
 
 /** The advisory lock that every host takes when it joins. */
-const JOIN_LOCK = 7_310_045;
+const JOIN_LOCK_ID = 7_310_045;
 
 const isFresh = sql<boolean>`state in ('up', 'away') and lease_until > now()`;
 const timeAfter = (ms: number) => sql<Date>`now() + make_interval(secs => ${ms / 1000})`;
@@ -31,7 +31,7 @@ export const hosts = (db: Db): Hosts => ({
 
   join: (row, leaseMs, check, isStart) =>
     db.transaction().execute(async trx => {
-      await sql`select pg_advisory_xact_lock(${JOIN_LOCK})`.execute(trx);
+      await sql`select pg_advisory_xact_lock(${JOIN_LOCK_ID})`.execute(trx);
       const earlierRows = await trx.selectFrom('hosts').select('state').where('id', '=', row.id).execute();
       const otherHosts = (await hostsWithLease(trx)).filter(({ id }) => id !== row.id);
       const { storeMark } = await check(otherHosts);

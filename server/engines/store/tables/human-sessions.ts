@@ -2,7 +2,7 @@
 import { sql } from 'kysely';
 import type { Db } from '../database.ts';
 import type { Acr, HumanSessions } from '../rows/human-sessions.ts';
-import { announceRevocation } from './credentials.ts';
+import { revocationAnnouncement } from './credentials.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 const strongestAcr = sql<Acr>`case
@@ -27,14 +27,14 @@ export const humanSessions = (db: Db): HumanSessions => ({
 
   list: async (account, now) => {
     const query = db.selectFrom('humanSessions').selectAll().where('accountId', '=', account).where(isValid(now));
-    return (await query.orderBy('id', 'desc').limit(LISTED_MAX).execute()).map(withoutNulls);
+    return (await query.orderBy('id', 'desc').limit(LISTED_SESSIONS_MAX).execute()).map(withoutNulls);
   },
 
   renew: (account, id, now, proof) =>
     db.transaction().execute(async trx => {
       const query = trx
         .selectFrom('humanSessions')
-        .select(['hash', announceRevocation.as('announced')])
+        .select(['hash', revocationAnnouncement.as('announced')])
         .where('accountId', '=', account)
         .where('id', '=', id)
         .where(isValid(now))
@@ -54,11 +54,11 @@ export const humanSessions = (db: Db): HumanSessions => ({
       'only' in choice
         ? update.where('id', '=', choice.only)
         : update.where('id', 'is distinct from', choice.allBut ?? null);
-    return hashesOf(await chosenUpdate.returning(['hash', announceRevocation.as('announced')]).execute());
+    return hashesOf(await chosenUpdate.returning(['hash', revocationAnnouncement.as('announced')]).execute());
   },
 
   invalidateCaches: async account => {
-    const query = db.selectFrom('humanSessions').select(['hash', announceRevocation.as('announced')]);
+    const query = db.selectFrom('humanSessions').select(['hash', revocationAnnouncement.as('announced')]);
     return hashesOf(await query.where('accountId', '=', account).where('revokedAt', 'is', null).execute());
   },
 
@@ -75,7 +75,7 @@ export const humanSessions = (db: Db): HumanSessions => ({
  * The maximum number of listed human sessions, which is more than a person needs. Human sessions beyond this number are
  * still valid. They also end when the person ends all other human sessions.
  */
-const LISTED_MAX = 200;
+const LISTED_SESSIONS_MAX = 200;
 
 const isValid = (now: Date) => sql<boolean>`revoked_at is null and least(expires_at, idle_expires_at) > ${now}`;
 

@@ -243,7 +243,7 @@ function settleCredit(
   id: InvocationRow['id'],
   { captured, heldUntil, meters, endedAt }: InvocationEnd,
 ): RawBuilder<boolean> {
-  const meteredUse = meteredIn(meters);
+  const meteredUse = meteredUseOf(meters);
   const creditCall =
     captured === undefined
       ? sql`keep_credit(invocations.id, ${heldUntil ?? null}::timestamptz)`
@@ -251,7 +251,7 @@ function settleCredit(
   return sql`case when invocations.id = ${id}::uuid and state in ('accepted', 'dispatched') then ${creditCall} else false end`;
 }
 
-const meteredIn = ({ browserSeconds, egressBytes }: JsonObject) => ({
+const meteredUseOf = ({ browserSeconds, egressBytes }: JsonObject) => ({
   ...{ seconds: Math.ceil(Number(browserSeconds ?? 0)), bytes: Number(egressBytes ?? 0) },
 });
 

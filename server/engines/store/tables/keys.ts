@@ -3,13 +3,7 @@ import { sql } from 'kysely';
 import type { KeyId } from '../../../kit/ids.ts';
 import { type Db, inTransaction } from '../database.ts';
 import type { KeyRow, Keys } from '../rows/credentials.ts';
-import {
-  announceRevocation,
-  announceRevocationKeepingConnections,
-  isLaterUse,
-  isListed,
-  isValid,
-} from './credentials.ts';
+import { isLaterUse, isListed, isValid, revocationAnnouncement, revocationKeepingConnections } from './credentials.ts';
 import { countAll, lockApplication } from './limited-insert.ts';
 import { withoutNulls } from './without-nulls.ts';
 
@@ -50,7 +44,7 @@ export const keys = (db: Db): Keys => ({
       .where('revision', '=', revision)
       .where('revokedAt', 'is', null)
       .returningAll()
-      .returning(announceRevocation.as('announced'));
+      .returning(revocationAnnouncement.as('announced'));
     const [row] = await update.execute();
     if (!row) return undefined;
     const { announced: _, ...changedKey } = row;
@@ -64,7 +58,7 @@ export const keys = (db: Db): Keys => ({
       .where('applicationId', '=', application)
       .where('id', '=', id)
       .where(isValid(now))
-      .returning((shouldKeepConnections ? announceRevocationKeepingConnections : announceRevocation).as('announced'));
+      .returning((shouldKeepConnections ? revocationKeepingConnections : revocationAnnouncement).as('announced'));
     return (await update.execute()).length > 0;
   },
 
@@ -105,7 +99,7 @@ async function rotate(
     .where('id', '=', oldKey)
     .where('replacedBy', 'is', null)
     .where(isValid(now))
-    .returning(announceRevocation.as('announced'))
+    .returning(revocationAnnouncement.as('announced'))
     .execute();
   if (endedKeys.length === 0) return 'not_rotatable';
   if ((await insert(trx, successor, limit)) === 'inserted') return 'rotated';

@@ -4,7 +4,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { MetadataTerm } from '../rows/sessions.ts';
 
 /** `['a','b']: 'value'` becomes `user_metadata @> '{"a":{"b":"value"}}'`, sent as a parameter, never as SQL. */
-export function metadataTerm(term: MetadataTerm): RawBuilder<boolean> {
+export function hasMetadataTerm(term: MetadataTerm): RawBuilder<boolean> {
   if (![...term.path, term.value].every(isStorable)) return sql<boolean>`false`;
   return sql<boolean>`user_metadata @> ${JSON.stringify(nestedObject(term))}::jsonb`;
 }

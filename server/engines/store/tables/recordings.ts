@@ -10,7 +10,7 @@ import { recordAddressedEvents } from './news.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 /** Stored as the end of a span that has not ended. */
-const OPEN_MS = 2 ** 31 - 1;
+const OPEN_END_MS = 2 ** 31 - 1;
 /** The maximum number of omitted pages that are stored per session. */
 const OMISSIONS_MAX = 1_000;
 
@@ -18,7 +18,7 @@ const hasLostHost = sql<boolean>`not exists (
   select from hosts
     where hosts.id = recording_files.host_id and hosts.state in ('up', 'away') and hosts.lease_until > now())`;
 
-const SETTLED_EVENTS: Readonly<Record<RecordingFileRow['state'], SessionEventType | undefined>> = {
+const SETTLED_EVENT_TYPES: Readonly<Record<RecordingFileRow['state'], SessionEventType | undefined>> = {
   PENDING: undefined,
   COMPLETED: 'recording.ready',
   FAILED: 'recording.failed',
@@ -74,7 +74,7 @@ export const recordings = (db: Db, announcer: Announcer): RecordingRows => ({
     return (await query.where('page', '=', page).orderBy('sequence').execute()).map(segmentRow);
   },
 
-  addSpan: async (session, page, { kind, fromMs, toMs = OPEN_MS, why }) => {
+  addSpan: async (session, page, { kind, fromMs, toMs = OPEN_END_MS, why }) => {
     const values = { sessionId: session, page, kind, fromMs, toMs, why: why ?? null };
     await db
       .insertInto('recordingSpans')
@@ -88,7 +88,7 @@ export const recordings = (db: Db, announcer: Announcer): RecordingRows => ({
       .updateTable('recordingSpans')
       .set({ toMs: sql`greatest(from_ms + 1, ${atMs}::integer)` })
       .where('sessionId', '=', session);
-    await update.where('page', '=', page).where('toMs', '=', OPEN_MS).execute();
+    await update.where('page', '=', page).where('toMs', '=', OPEN_END_MS).execute();
   },
 
   spans: async session => {
@@ -96,7 +96,7 @@ export const recordings = (db: Db, announcer: Announcer): RecordingRows => ({
     const rows = await query.orderBy('page').orderBy('fromMs').execute();
     return rows.map(({ sessionId: _, toMs, ...row }) => ({
       ...withoutNulls(row),
-      ...(toMs === OPEN_MS ? {} : { toMs }),
+      ...(toMs === OPEN_END_MS ? {} : { toMs }),
     }));
   },
 
@@ -161,7 +161,7 @@ export const recordings = (db: Db, announcer: Announcer): RecordingRows => ({
         .where('state', '=', 'PENDING')
         .returning('page')
         .execute();
-      const type = SETTLED_EVENTS[state];
+      const type = SETTLED_EVENT_TYPES[state];
       if (type === undefined || settledFiles.length === 0) return [];
       const detail = { pageId: String(page), ...(size === undefined ? {} : { size }) };
       return recordAddressedEvents(trx, [{ session: sessionId, type, at: now, actor: { kind: 'service' }, detail }]);

@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import type { SessionId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
 import type { BoxJson, NewSession, SessionEnd, SessionRows } from '../rows/sessions.ts';
-import { type EventToRecord, SERVICE } from './events.ts';
+import { type EventToRecord, SERVICE_ACTOR } from './events.ts';
 
 /** Longer details are truncated, because they are meant for people. The session's row has the full string. */
 const DETAIL_CHARACTERS_MAX = 500;
@@ -12,7 +12,7 @@ const DETAIL_CHARACTERS_MAX = 500;
 export const createdEvent = (row: NewSession): EventToRecord => ({
   type: 'session.created',
   at: row.createdAt,
-  actor: row.keyId ? { kind: 'agentKey', id: row.keyId } : SERVICE,
+  actor: row.keyId ? { kind: 'agentKey', id: row.keyId } : SERVICE_ACTOR,
   detail: {
     keepAlive: row.keepAlive,
     region: row.region,
@@ -27,21 +27,21 @@ export const createdEvent = (row: NewSession): EventToRecord => ({
 export const boxedEvent = (id: SessionId, box: BoxJson, at: Date): EventToRecord => ({
   type: typeof box.id === 'string' && box.id !== id ? 'session.claimed' : 'session.launched',
   at,
-  actor: SERVICE,
+  actor: SERVICE_ACTOR,
   detail: {},
 });
 
 export const startedEvent = (at: Date): EventToRecord => ({
   type: 'session.started',
   at,
-  actor: SERVICE,
+  actor: SERVICE_ACTOR,
   detail: sql`jsonb_build_object('tookMs', round(1000 * extract(epoch from changed.started_at - changed.created_at)))`,
 });
 
 export const updatedEvent = (change: Parameters<SessionRows['change']>[2], at: Date): EventToRecord => ({
   type: 'session.updated',
   at,
-  actor: change.by ?? SERVICE,
+  actor: change.by ?? SERVICE_ACTOR,
   detail: {
     ...(change.userMetadata ? { userMetadata: change.userMetadata } : {}),
     ...(change.expiresAt ? { expiresAt: change.expiresAt.toISOString() } : {}),
@@ -70,9 +70,17 @@ interface Disconnection {
   readonly releaseAt?: Date | undefined;
 }
 
-export const adoptedEvent = (at: Date): EventToRecord => ({ type: 'session.adopted', at, actor: SERVICE, detail: {} });
+export const adoptedEvent = (at: Date): EventToRecord => ({
+  type: 'session.adopted',
+  at,
+  actor: SERVICE_ACTOR,
+  detail: {},
+});
 
-export function endDecidedEvents({ status, reason, detail, by = SERVICE }: SessionEnd, at: Date): EventToRecord[] {
+export function endDecidedEvents(
+  { status, reason, detail, by = SERVICE_ACTOR }: SessionEnd,
+  at: Date,
+): EventToRecord[] {
   const decisionDetail: JsonObject = {
     status,
     reason,

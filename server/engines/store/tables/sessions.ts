@@ -14,7 +14,7 @@ import {
 } from '../rows/sessions.ts';
 import type { Tables } from '../schema.ts';
 import { idNear } from './id-near.ts';
-import { hasWord, metadataTerm } from './metadata-term.ts';
+import { hasMetadataTerm, hasWord } from './metadata-term.ts';
 import { countOf, place } from './place.ts';
 import type { Recorder } from './recorder.ts';
 import * as event from './session-events.ts';
@@ -234,12 +234,12 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
   },
 
   countByStatus: async host => {
-    const counts = db
+    const countQuery = db
       .selectFrom('sessions')
       .select(({ fn }) => ['status', fn.countAll<number>().as('count')])
       .where('hostId', '=', host)
       .groupBy('status');
-    return Object.fromEntries((await counts.execute()).map(({ status, count }) => [status, count]));
+    return Object.fromEntries((await countQuery.execute()).map(({ status, count }) => [status, count]));
   },
 
   usage: async application => {
@@ -259,15 +259,15 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
 function listQuery(db: Db, application: ApplicationId, filter: SessionFilter, now: Date) {
   const { statuses, endReasons, keyId, metadata = [], words = [], atLeastSeconds, atMostSeconds, limit } = filter;
   const seconds = sql<number>`extract(epoch from coalesce(ended_at, ${now}::timestamptz) - created_at)`;
-  const source = selectInRange(db, application, filter).selectAll();
-  const searchedSessions = words.length === 0 ? source : source.orderBy('id', 'desc').limit(SEARCHED_SESSIONS_MAX);
-  let query = db.selectFrom(searchedSessions.as('sessions')).selectAll();
+  const rangeQuery = selectInRange(db, application, filter).selectAll();
+  const searchedQuery = words.length === 0 ? rangeQuery : rangeQuery.orderBy('id', 'desc').limit(SEARCHED_SESSIONS_MAX);
+  let query = db.selectFrom(searchedQuery.as('sessions')).selectAll();
   if (statuses) query = query.where(eb => eb('status', '=', eb.fn.any(eb.val([...statuses]))));
   if (endReasons) query = query.where(eb => eb('endReason', '=', eb.fn.any(eb.val([...endReasons]))));
   if (keyId) query = query.where('keyId', '=', keyId);
   if (atLeastSeconds !== undefined) query = query.where(seconds, '>=', atLeastSeconds);
   if (atMostSeconds !== undefined) query = query.where(seconds, '<=', atMostSeconds);
-  for (const term of metadata) query = query.where(metadataTerm(term));
+  for (const term of metadata) query = query.where(hasMetadataTerm(term));
   for (const word of words) query = query.where(hasWord(word));
   return query.orderBy('id', 'desc').limit(limit);
 }

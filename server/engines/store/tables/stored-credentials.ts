@@ -31,11 +31,11 @@ export const storedCredentials = (db: Db): StoredCredentialRows => ({
   insert: (applicationId, id, version, content, maxCredentials, now) =>
     inTransaction(db, async trx => {
       await lockApplication(trx, applicationId);
-      const existingCredentials = trx
+      const existingCredentialsQuery = trx
         .selectFrom('storedCredentials')
         .where('applicationId', '=', applicationId)
         .where('deletedAt', 'is', null);
-      if ((await existingCredentials.select(countAll).executeTakeFirstOrThrow()).count >= maxCredentials)
+      if ((await existingCredentialsQuery.select(countAll).executeTakeFirstOrThrow()).count >= maxCredentials)
         return 'limit_reached';
       const insertedRows = await trx
         .insertInto('storedCredentials')

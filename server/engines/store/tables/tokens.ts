@@ -2,7 +2,7 @@
 
 import { type Db, inTransaction } from '../database.ts';
 import type { TokenRow, Tokens } from '../rows/credentials.ts';
-import { announceRevocation, isLaterUse, isListed, isValid } from './credentials.ts';
+import { isLaterUse, isListed, isValid, revocationAnnouncement } from './credentials.ts';
 import { countAll, lockAccount } from './limited-insert.ts';
 import { withoutNulls } from './without-nulls.ts';
 
@@ -37,7 +37,7 @@ export const tokens = (db: Db): Tokens => ({
       .where('accountId', '=', account)
       .where('id', '=', id)
       .where(isValid(now))
-      .returning(announceRevocation.as('announced'));
+      .returning(revocationAnnouncement.as('announced'));
     return (await update.execute()).length > 0;
   },
 

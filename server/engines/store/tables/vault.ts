@@ -5,23 +5,23 @@ import type { Db } from '../database.ts';
 import type { DataKeyRows } from '../rows/vault.ts';
 import type { Tables } from '../schema.ts';
 
-const INSTALLATION = '00000000-0000-0000-0000-000000000000';
+const INSTALLATION_ID = '00000000-0000-0000-0000-000000000000';
 
-export const vault = (db: Db): DataKeyRows => ({
+export const dataKeys = (db: Db): DataKeyRows => ({
   get: owner => get(db, owner),
 
   insertFirst: async row => {
     await db
       .insertInto('vaultKeys')
-      .values({ ...row, owner: INSTALLATION })
+      .values({ ...row, owner: INSTALLATION_ID })
       .onConflict(on => on.doNothing())
       .execute();
-    return (await get(db, INSTALLATION)) ?? row;
+    return (await get(db, INSTALLATION_ID)) ?? row;
   },
 
   insert: async ({ owner, master, wrapped, createdAt }) => {
     await sql`
-      with current as (select master from vault_keys where owner = ${INSTALLATION} for share)
+      with current as (select master from vault_keys where owner = ${INSTALLATION_ID} for share)
       insert into vault_keys (owner, master, wrapped, created_at)
       select ${owner}::uuid, master, ${wrapped}::bytea, ${createdAt}::timestamptz from current where master = ${master}
       on conflict do nothing`.execute(db);
@@ -29,13 +29,13 @@ export const vault = (db: Db): DataKeyRows => ({
   },
 
   remove: async owner => {
-    await db.deleteFrom('vaultKeys').where('owner', '=', owner).where('owner', '<>', INSTALLATION).execute();
+    await db.deleteFrom('vaultKeys').where('owner', '=', owner).where('owner', '<>', INSTALLATION_ID).execute();
   },
 
   change: work =>
     db.transaction().execute(async trx => {
       const query = trx.selectFrom('vaultKeys').selectAll();
-      await query.where('owner', '=', INSTALLATION).forUpdate().execute();
+      await query.where('owner', '=', INSTALLATION_ID).forUpdate().execute();
       // A separate statement, because only a new statement sees the changes that were committed while the previous one
       // waited for the lock.
       for (const { owner, master, wrapped } of await work(await query.forUpdate().execute()))

@@ -116,7 +116,7 @@ export const webhooks = (db: Db): WebhookRows => ({
 
   due: async (now, batch) => {
     const query = db.selectFrom('webhooks').select('id').where('status', '=', 'enabled');
-    const dueWebhooks = db
+    const dueWebhooksQuery = db
       .selectFrom('webhookDeliveries')
       .select(['webhookId', 'applicationId'])
       .where('dueAt', '<=', now)
@@ -124,7 +124,7 @@ export const webhooks = (db: Db): WebhookRows => ({
       .groupBy(['webhookId', 'applicationId'])
       .orderBy(({ fn }) => fn.min('dueAt'))
       .limit(batch);
-    return dueWebhooks.execute();
+    return dueWebhooksQuery.execute();
   },
 
   take: (id, now, until) => inTransaction(db, trx => take(trx, id, now, until)),
@@ -198,18 +198,18 @@ async function take(trx: Db, id: WebhookId, now: Date, until: Date): Promise<Del
   // this statement waited for the lock.
   const query = trx.selectFrom('webhooks').select('id').where('id', '=', id).where('status', '=', 'enabled');
   if ((await query.forNoKeyUpdate().execute()).length === 0) return undefined;
-  const reservedDeliveries = trx
+  const reservedDeliveriesQuery = trx
     .selectFrom('webhookDeliveries as reserved')
     .select('reserved.id')
     .where('reserved.webhookId', '=', id)
     .where('reserved.dueAt', '>', now)
     .where(isReserved('reserved', until.getTime() - now.getTime()));
-  const firstDueDelivery = trx
+  const firstDueQuery = trx
     .selectFrom('webhookDeliveries')
     .select('id')
     .where('webhookId', '=', id)
     .where('dueAt', '<=', now)
-    .where(({ not, exists }) => not(exists(reservedDeliveries)))
+    .where(({ not, exists }) => not(exists(reservedDeliveriesQuery)))
     .orderBy('dueAt')
     .orderBy('eventId')
     .limit(1)
@@ -218,7 +218,7 @@ async function take(trx: Db, id: WebhookId, now: Date, until: Date): Promise<Del
   const update = trx
     .updateTable('webhookDeliveries')
     .set(eb => ({ dueAt: until, attemptedAt: now, attempts: eb('attempts', '+', 1) }))
-    .where('id', 'in', firstDueDelivery)
+    .where('id', 'in', firstDueQuery)
     .where('dueAt', '<=', now)
     .returningAll();
   return (await update.execute()).map(withoutNulls)[0];
