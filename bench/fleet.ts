@@ -100,7 +100,7 @@ const hostsClient = await connectClient(HOSTS_DATABASE_URL);
 
 // ---- placements ----------------------------------------------------------------------------------------------------
 
-/** CPU seconds used so far. */
+/** CPU seconds of the hosts and of PostgreSQL: used so far, or in one round. */
 interface CpuTimes {
   readonly hosts: number;
   readonly postgres: number;

@@ -35,7 +35,10 @@ export interface LongTurn {
 export interface LoopListener {
   /** Whether the process has no session and serves no client. */
   isUnused(): boolean;
-  /** Reports the delay of the loop in milliseconds, twenty times a second while the process is used. */
+  /**
+   * Called with the delay of the loop in milliseconds: twenty times a second while the process is used, otherwise once a
+   * second.
+   */
   onDelay(ms: number): void;
   onLongTurn(turn: LongTurn): void;
 }

@@ -38,7 +38,7 @@ test('reloads replaced files, and keeps the previous certificate while the new f
   assert.deepEqual(renewedCertificates, [secondCertificate]);
 });
 
-test('refuses unusable files at startup, and names the setting', () => {
+test('refuses unusable certificate and CA files at startup, and names the setting', () => {
   writeCertificate({ ...authority.issue('127.0.0.1'), key: authority.issue('127.0.0.1').key });
   const isBadConfig = (name: string) => (error: unknown) =>
     error instanceof BadConfig && error.message.startsWith(name);

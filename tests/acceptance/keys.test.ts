@@ -192,7 +192,7 @@ test('an unknown field of a new key is refused, because a misspelled restriction
   assert.equal(body.code, 'unknown_field');
 });
 
-test('a key can be restricted to address ranges', async () => {
+test('a key that is restricted to address ranges is refused outside them, and accepted inside', async () => {
   const remoteKey = await issueKey({ cidrAllow: ['203.0.113.0/24'] });
   const refusal = await listSessionsWith(remoteKey.key);
   assert.equal(refusal.status, 403);

@@ -133,7 +133,7 @@ test('the verification detects a changed entry and a changed seal, and reports t
   assert.equal(await findProblem(changedChain), 'seal 1 changed');
 });
 
-test('the verification reports the number of a removed entry, and also detects if another entry was given this number', async () => {
+test('the verification reports the number of a removed entry, and also detects that another entry was given this number', async () => {
   await sqlAsOwner('delete from audit_entries where chain = $1 and number = 3', [removedChain]);
   assert.equal(await findProblem(removedChain), 'entry 3 missing');
   await sqlAsOwner('update audit_entries set number = 3 where chain = $1 and number = 4', [removedChain]);

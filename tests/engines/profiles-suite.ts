@@ -321,7 +321,7 @@ export function describeProfiles(form: Form): void {
       assert.deepEqual(readdirSync(box), []);
     });
 
-    test('no process remains when packing is aborted at any time', async () => {
+    test('no process remains after packing is aborted, no matter when', async () => {
       for (let waitMs = 0; waitMs < 24; waitMs += 2) {
         const staging = await stageProfile(profile => putFile(profile, 'Default/IndexedDB/1', randomBytes(500_000)));
         const packedProfile = await profiles

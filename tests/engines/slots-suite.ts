@@ -191,7 +191,7 @@ export function describeSlots(form: Form): void {
     test('every process of a box is stopped when the leader is killed', () =>
       assertEndsWhenKilled(box => box.record.pid));
 
-    test('every process of a box is stopped when the program is killed', () =>
+    test('every process of a box is stopped when the program that runs in the box is killed', () =>
       assertEndsWhenKilled(box => programPidOf(box.record, jailed)));
 
     if (jailed) {

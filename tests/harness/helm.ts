@@ -67,7 +67,10 @@ async function ensureHelm(): Promise<string> {
   return path;
 }
 
-/** Returns the errors that the schemas report for each object, by kind and name. */
+/**
+ * Validates each object against its schema. Returns an error message for each object, by kind and name, which is empty if
+ * the object is valid.
+ */
 export function validateObjects(objects: readonly KubernetesObject[]): Record<string, string> {
   const folder = join(CHECKOUT, '.berth/packages/kubernetes');
   if (!existsSync(join(folder, 'node_modules'))) {

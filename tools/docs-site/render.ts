@@ -22,7 +22,7 @@ export interface RenderedPage {
 export type PageOf = (file: string) => string | undefined;
 
 export function render(file: string, text: string, pageOf: PageOf): RenderedPage {
-  // Generated documents begin with a comment for developers, which is removed.
+  // Comments for developers and generators are not shown.
   const source = text.replace(/^<!--[\s\S]*?-->\n/gm, '');
   const markdownParser = markdownIt({ html: false, linkify: false, typographer: false });
   const tokens = markdownParser.parse(source, {});

@@ -1,5 +1,5 @@
 // Keeps the lists of an application's sessions up to date: events of the application invalidate the cache at most once
-// a second, or once in five seconds if the user has loaded more than one list page.
+// a second, or once every five seconds if the user has loaded more than one list page.
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { listen, type StreamState } from './event-stream.ts';

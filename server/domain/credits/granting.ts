@@ -31,7 +31,10 @@ export async function grantCredit(
   reason: string,
 ): Promise<BalanceRow> {
   if (reason.trim() === '' || reason.length > REASON_CHARACTERS_MAX)
-    throw new Fault('invalid_request', `A reason must have 1 to ${REASON_CHARACTERS_MAX} characters.`);
+    throw new Fault(
+      'invalid_request',
+      `The reason must have 1 to ${REASON_CHARACTERS_MAX} characters, and must not be blank.`,
+    );
   const { available, promo } = await store.credits.balance(account);
   if (available + amount > BALANCE_MAX || amount - promo > BALANCE_MAX)
     throw new Fault('invalid_request', 'The balance would be 2^53 micro-credits or more. Grant a smaller amount.');

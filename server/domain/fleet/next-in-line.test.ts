@@ -24,7 +24,7 @@ test('assigns a create a slot in its region only, and does not block other creat
   assert.deepEqual(nextPlacesIn([row(1), row(2, B)], { local: 1, far: 1 }), [1, 2]);
 });
 
-test('selects the first create of an application at its limit without using a slot, and none of the later creates of that application', () => {
+test('selects the first waiting create of an application that is at its limit, without taking a free slot, and skips the later creates of that application', () => {
   const limitedRow = row(1, A, { why: 'concurrent' });
   assert.deepEqual(
     nextPlacesIn([limitedRow, row(2, A, { why: 'concurrent' }), row(3, A), row(4, B)], { local: 1 }),

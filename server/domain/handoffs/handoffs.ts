@@ -76,8 +76,8 @@ export class Handoffs {
   }
 
   async request(caller: ApiCaller, appId: string, { sessionId, ...terms }: RequestHandoff): Promise<Handoff> {
-    const application = await this.#requireApplication(caller, appId, 'handoffs');
-    return this.#parts.requests.request(application, sessionId, terms, requesterOf(caller));
+    const applicationId = await this.#requireApplicationId(caller, appId, 'handoffs');
+    return this.#parts.requests.request(applicationId, sessionId, terms, requesterOf(caller));
   }
 
   async list(
@@ -86,9 +86,9 @@ export class Handoffs {
     { limit = PAGE_LIMIT_DEFAULT, cursor, status, sessionId }: HandoffsQuery & PageQuery,
   ): Promise<HandoffPage> {
     const { store, cursors } = this.#parts;
-    const application = await this.#requireApplication(caller, appId, 'read');
+    const applicationId = await this.#requireApplicationId(caller, appId, 'read');
     const name: ListName = { list: `handoffs ${status ?? ''} ${sessionId ?? ''}`, owner: ownerOf(caller) };
-    const rows = await store.handoffs.list(application, {
+    const rows = await store.handoffs.list(applicationId, {
       limit: limit + 1,
       ...(cursor === undefined ? {} : { before: cursors.read<HandoffId>(name, cursor) }),
       ...(status === undefined ? {} : { status }),
@@ -186,7 +186,7 @@ export class Handoffs {
 
   // ---- authorization ------------------------------------------------------------------------------------------------
 
-  async #requireApplication(caller: ApiCaller, appId: string, right: 'read' | 'handoffs'): Promise<ApplicationId> {
+  async #requireApplicationId(caller: ApiCaller, appId: string, right: 'read' | 'handoffs'): Promise<ApplicationId> {
     if (caller.kind === 'account') return (await this.#parts.applications.require(caller, appId, right)).id;
     if (caller.applicationId !== appId) throw notFound('Application', appId);
     return caller.applicationId;
@@ -202,8 +202,8 @@ export class Handoffs {
       return hasLease(presentedCredentials)
         ? { row: await this.#requireLeasedHandoff(presentedCredentials, appId, id) }
         : this.#requireLinkedHandoff(presentedCredentials, appId, id);
-    const application = await this.#requireApplication(caller, appId, 'read');
-    const row = isUuid(id) ? await this.#parts.store.handoffs.get(application, id as HandoffId) : undefined;
+    const applicationId = await this.#requireApplicationId(caller, appId, 'read');
+    const row = isUuid(id) ? await this.#parts.store.handoffs.get(applicationId, id as HandoffId) : undefined;
     if (!row || (caller.kind === 'agentKey' && !belongsToKey(row, caller))) throw notFound('Hand-off', id);
     return { row };
   }
@@ -220,7 +220,7 @@ export class Handoffs {
       const claimer: Claimer = { kind: 'link', source: { ...ANONYMOUS, ...source } };
       return { row, claimer, ...(browserCookie ? { browserCookie } : {}) };
     }
-    await this.#requireApplication(caller, appId, 'handoffs');
+    await this.#requireApplicationId(caller, appId, 'handoffs');
     const { row } = await this.#requireReadable(presentedCredentials, appId, id);
     if (row.claimableBy !== 'members') throw notForMembers(row);
     if (row.reason === 'payment') assertSteppedUp(caller, this.#parts.clock.now());
@@ -237,11 +237,11 @@ export class Handoffs {
     id: string,
   ): Promise<{ row: HandoffRow } & Pick<HandoffResult<unknown>, 'browserCookie'>> {
     const { handoffs } = this.#parts.store;
-    const application = appId as ApplicationId; // The HTTP entry has checked that the id is a UUID.
-    const row = isUuid(id) ? await handoffs.get(application, id as HandoffId) : undefined;
+    const applicationId = appId as ApplicationId; // The HTTP entry has checked that the id is a UUID.
+    const row = isUuid(id) ? await handoffs.get(applicationId, id as HandoffId) : undefined;
     const hash = recognizeSecret('handoff_claim', bearer);
     if (!row || !hash || !row.claimHash?.equals(hash)) {
-      if (row?.claimHash) await handoffs.countWrongSecret(application, row.id, WRONG_SECRETS_MAX);
+      if (row?.claimHash) await handoffs.countWrongSecret(applicationId, row.id, WRONG_SECRETS_MAX);
       throw invalidSecret();
     }
     const cookieHash = cookie === undefined ? undefined : recognizeSecret('handoff_browser', cookie);
@@ -250,7 +250,7 @@ export class Handoffs {
       return { row };
     }
     const secret = mint('handoff_browser');
-    if (!(await handoffs.bindBrowser(application, row.id, secret.hash))) throw wrongBrowser(row);
+    if (!(await handoffs.bindBrowser(applicationId, row.id, secret.hash))) throw wrongBrowser(row);
     return { row, browserCookie: { secret: secret.text, until: row.expiresAt } };
   }
 

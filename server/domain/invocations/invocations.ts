@@ -646,10 +646,14 @@ const inputNotGranted = (issues: readonly { path: string; message: string }[]) =
   );
 
 const revisionConflict = (id: string, revision: number) =>
-  fault('revision_conflict', `The current revision of the operation ${id} is ${revision}. Nothing was started.`, {
-    advice: 'Read the operation again and send its current revision, or omit the revision.',
-    details: { revision },
-  });
+  fault(
+    'revision_conflict',
+    `The requested revision of the operation ${id} is not the current one, which is ${revision}. Nothing was started.`,
+    {
+      advice: 'Read the operation again and send its current revision, or omit the revision.',
+      details: { revision },
+    },
+  );
 
 const keyConflict = () =>
   fault('idempotency_conflict', 'This Idempotency-Key was already used with a different request.', {

@@ -40,6 +40,6 @@ export const assignableRoles = (role: Role | undefined): Role[] =>
   role === undefined ? [] : ROLES.filter(given => mayAssign(role, given));
 
 const lastOwner = (): Error =>
-  fault('last_owner', 'This member is the only owner of the application.', {
+  fault('last_owner', 'The only owner of an application cannot be removed or get another role.', {
     advice: 'Make another member an owner first.',
   });

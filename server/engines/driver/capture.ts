@@ -37,7 +37,7 @@ export async function capture(page: Page, captureRequest: Capture): Promise<Capt
 export async function withTimeout<T>(timeoutMs: number, marginMs: number, work: Promise<T>): Promise<T> {
   const { promise: timeoutPromise, reject } = Promise.withResolvers<never>();
   const fail = (): void =>
-    reject(new DriveFailed('timeout', `The work on the page did not finish within ${timeoutMs} ms.`));
+    reject(new DriveFailed('timeout', `The operation on the page did not finish within ${timeoutMs} ms.`));
   const timer = setTimeout(fail, timeoutMs + marginMs);
   try {
     return await Promise.race([work, timeoutPromise]);

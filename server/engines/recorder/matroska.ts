@@ -33,8 +33,8 @@ const ID = {
 
 const UNKNOWN_SIZE = Buffer.from('01ffffffffffffff', 'hex');
 const SIZE_BYTES = 8;
-/** The head of a block: track 1, relative time 0, a key frame. */
-const BLOCK_HEAD = Buffer.from('81000080', 'hex');
+/** The header of a block: track 1, relative timestamp 0, a key frame. */
+const BLOCK_HEADER = Buffer.from('81000080', 'hex');
 const MILLISECOND_NS = 1_000_000;
 const VIDEO_TRACK_TYPE = 1;
 const CLUSTER_ID = Buffer.from(ID.cluster, 'hex');
@@ -62,8 +62,8 @@ export function journalHead({ width, height }: Size): Buffer {
  */
 export function journalFrameHead({ atMs, jpeg }: TimedFrame): Buffer {
   const time = encodeElement(ID.timestamp, [uint(atMs)]);
-  const block = Buffer.concat([elementHead(ID.block, BLOCK_HEAD.length + jpeg.length), BLOCK_HEAD]);
-  return Buffer.concat([elementHead(ID.cluster, time.length + block.length + jpeg.length), time, block]);
+  const block = Buffer.concat([elementHeader(ID.block, BLOCK_HEADER.length + jpeg.length), BLOCK_HEADER]);
+  return Buffer.concat([elementHeader(ID.cluster, time.length + block.length + jpeg.length), time, block]);
 }
 
 export const journalFrame = (frame: TimedFrame): Buffer => Buffer.concat([journalFrameHead(frame), frame.jpeg]);
@@ -96,17 +96,17 @@ function frameIn(cluster: Buffer): TimedFrame | undefined {
   if (cluster[0] !== timestampId) return undefined;
   const timeEnd = 1 + SIZE_BYTES + sizeAt(cluster, 1);
   if (cluster[timeEnd] !== blockId) return undefined;
-  const jpeg = cluster.subarray(timeEnd + 1 + SIZE_BYTES + BLOCK_HEAD.length);
+  const jpeg = cluster.subarray(timeEnd + 1 + SIZE_BYTES + BLOCK_HEADER.length);
   return { atMs: cluster.readUIntBE(1 + SIZE_BYTES, timeEnd - 1 - SIZE_BYTES), jpeg };
 }
 
 function encodeElement(id: string, content: readonly Buffer[]): Buffer {
   const contentBytes = content.reduce((sum, part) => sum + part.length, 0);
-  return Buffer.concat([elementHead(id, contentBytes), ...content]);
+  return Buffer.concat([elementHeader(id, contentBytes), ...content]);
 }
 
 /** The header of an element: its id and size. */
-function elementHead(id: string, contentBytes: number): Buffer {
+function elementHeader(id: string, contentBytes: number): Buffer {
   const size = Buffer.alloc(SIZE_BYTES);
   size.writeUIntBE(contentBytes, 2, 6);
   size[0] = 0x01;

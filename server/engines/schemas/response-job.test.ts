@@ -9,7 +9,7 @@ const read = (text: string | Uint8Array, more: Partial<ResponseInput> = {}) =>
   });
 const outputOf = (text: string, more: Partial<ResponseInput> = {}): unknown => Object(read(text, more)).output;
 
-test('a response with JSON, text or an empty body becomes an output', () => {
+test('a response with JSON, text or an empty body is converted to an output object', () => {
   assert.deepEqual(outputOf('{"a":[1,true,null,"x"]}'), { a: [1, true, null, 'x'] });
   assert.deepEqual(outputOf('[1]'), { value: [1] });
   assert.deepEqual(outputOf('7', { contentType: 'application/vnd.shop+json; charset=utf-8' }), { value: 7 });

@@ -11,7 +11,7 @@ test('a machine can hold and start more sessions with headless-shell than with C
   assert.deepEqual(capacityOf('headless-shell', machine), { idleSessions: 50, startsPerMinute: 151 });
 });
 
-test('the advice for too little memory contains the measured memory of an idle session with the engine', () => {
+test('the advice for a machine with too little memory states how much memory an idle session of the selected engine takes', () => {
   assert.match(adviceForMemory('chromium'), /^An idle session with chromium takes about 101 MiB,/);
   assert.match(adviceForMemory('headless-shell'), /^An idle session with headless-shell takes about 61 MiB,/);
 });

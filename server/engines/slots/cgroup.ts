@@ -104,8 +104,8 @@ export class Cgroup {
   }
 
   /**
-   * On v2, kills all processes at once, even those being forked. On v1, does nothing: the caller kills `processes()`
-   * until none is left.
+   * Kills all processes at once, even those being forked, where the kernel has `cgroup.kill` (v2, since Linux 5.14).
+   * Otherwise does nothing: the caller kills `processes()` until none is left.
    */
   killAtOnce(): void {
     for (const folder of this.folders) {
