@@ -5,7 +5,7 @@ import { CREDENTIAL_ID_OPTIONS } from './credential-names.ts';
 
 export const STORED_CREDENTIALS_PER_APPLICATION_MAX = 500;
 export const CREDENTIAL_FILE_BYTES_MAX = 65_536;
-/** The number of hours after its replacement when a version is destroyed. */
+/** How many hours a version is kept after it is replaced. It is then destroyed. */
 export const EARLIER_VERSION_RETENTION_HOURS = 24;
 
 export const STORED_CREDENTIAL_TYPES = ['api_key', 'basic', 'login', 'oauth_client', 'private_key', 'file'] as const;

@@ -11,7 +11,7 @@ import { type Closeable, Scope } from '../kit/scope.ts';
 
 const LOCK_TIMEOUT_MS = 5_000;
 const LOCK_ATTEMPTS_MAX = 3;
-/** Retried, because a process that removes a file may add a link at the same time. */
+/** The removal is retried, because another process may add a link to the folder while it is being removed. */
 const REMOVE_OPTIONS = { recursive: true, force: true, maxRetries: 5 } as const;
 
 export class BackupFolder {

@@ -201,8 +201,10 @@ test("a context can import and export Playwright's storage state", async () => {
   await waitForVersion(server, id, 2);
   const exportResponse = await server.api<StorageState>('GET', `${CONTEXTS}/${id}/storage-state`);
   assert.equal(exportResponse.status, 200, exportResponse.text);
-  const values = exportResponse.body.cookies.map(({ name, value, expires }) => [name, value, expires > 0]).sort();
-  assert.deepEqual(values, [
+  const exportedCookies = exportResponse.body.cookies
+    .map(({ name, value, expires }) => [name, value, expires > 0])
+    .sort();
+  assert.deepEqual(exportedCookies, [
     ['persistent', 'imported', true],
     ['session', 'imported', false],
   ]);

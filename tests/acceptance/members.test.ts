@@ -104,11 +104,11 @@ test('an invitation can raise the role of a member, but cannot lower the role', 
 
 test('a role change takes effect immediately, and only admins and owners see e-mail addresses', async () => {
   const path = `${MEMBERS}/${grace.accountId}`;
-  const readAddresses = async () => (await grace.person.get<MemberPage>(MEMBERS)).body.data.map(({ email }) => email);
-  assert.deepEqual(await readAddresses(), ['grace@example.com', 'ada@example.com']);
+  const readEmails = async () => (await grace.person.get<MemberPage>(MEMBERS)).body.data.map(({ email }) => email);
+  assert.deepEqual(await readEmails(), ['grace@example.com', 'ada@example.com']);
   const patchResponse = await ada.send<Member>('PATCH', path, { role: 'developer' });
   assert.deepEqual([patchResponse.status, patchResponse.body.role], [200, 'developer']);
-  assert.deepEqual(await readAddresses(), [undefined, undefined]);
+  assert.deepEqual(await readEmails(), [undefined, undefined]);
   assert.equal((await grace.person.post(INVITATIONS, { email: 'a@example.com', role: 'viewer' })).status, 403);
   assert.equal((await grace.person.post(`${APPLICATION}/agent-keys`, { name: 'mine' })).status, 201);
   assert.equal((await ada.send('PATCH', path, { role: 'viewer' })).status, 200);

@@ -1,5 +1,5 @@
-// Signing in with a browser: the first account with its link, password, authenticator app, recovery codes, e-mail
-// codes, passkeys, step-up, and listing and ending human sessions.
+// Signing in with a browser: the set-up link of the first account, passwords, authenticator apps, recovery codes,
+// e-mailed codes, passkeys and step-up, and listing and ending human sessions.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { Secret as Seed, TOTP } from 'otpauth';

@@ -16,7 +16,7 @@ import { silentLog } from '../../server/kit/log.ts';
 import { withTimeout } from '../../server/kit/wait.ts';
 import { openNameServer, PATIENT_TIMEOUTS, type Question } from '../engines/egress-dns.ts';
 import {
-  carriersOf,
+  embeddingAddressesOf,
   FORBIDDEN_IPV4,
   FORBIDDEN_IPV6,
   type Spelling,
@@ -75,7 +75,11 @@ function makeAddresses(): void {
   ];
   for (const address of ipv4Addresses) ip('addr', 'add', `${address}/32`, 'dev', 'lo');
   const ipv6Addresses = FORBIDDEN_IPV6.map(([address]) => address).filter(address => address !== '::1');
-  for (const address of [...ipv6Addresses, PUBLIC_IPV6, ...FORBIDDEN_IPV4.flatMap(([four]) => carriersOf(four))])
+  for (const address of [
+    ...ipv6Addresses,
+    PUBLIC_IPV6,
+    ...FORBIDDEN_IPV4.flatMap(([four]) => embeddingAddressesOf(four)),
+  ])
     ip('-6', 'addr', 'add', `${address}/128`, 'dev', 'lo', 'nodad');
 }
 
@@ -167,7 +171,7 @@ function collectSpellings(): Spelling[] {
       `STATIC-${index}.test.`,
       `dns-${index}.test`,
     ];
-    const carrierSpellings = carriersOf(address).map(carrier => ({
+    const carrierSpellings = embeddingAddressesOf(address).map(carrier => ({
       host: `[${carrier}]`,
       reachedAddress: normalizeAddress(carrier),
       rule,

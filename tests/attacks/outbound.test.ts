@@ -238,7 +238,7 @@ test('a call is refused if the address of the name has become private since the 
   assert.deepEqual([outbound.asked(HOST), seen.length], [3, 1]);
 });
 
-test('requests to the listeners of this server are refused even inside a range that the operator opened', async t => {
+test('requests to the listeners of this server are refused even inside a range that the operator allowed', async t => {
   const ownListener = await openTrap(t);
   const allow: AddressRange[] = [{ address: '127.0.0.0', prefix: 8, family: 4 }];
   const outbound = await open(t, { ports: [], allow, listeners: [{ host: '127.0.0.1', port: ownListener.port }] });

@@ -1,5 +1,5 @@
-// Every operation that concerns operations, credentials, webhooks, credit or consumers, tried with each role, each
-// scope of a token, and from outside of the application. Operations, scopes and the role in each description are read
+// Tries every operation of the API for configured operations, invocations, credentials, webhooks, credit or consumers
+// with each role, with each scope of a token, and as a person who is not a member. Operations, scopes and the role in each description are read
 // from the contract, so a new operation becomes a case here, or fails because `RESOURCES` has no entry for its path.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';

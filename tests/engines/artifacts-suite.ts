@@ -28,10 +28,10 @@ const MIB = 1024 ** 2;
 const COLLECT_INTERVAL_BYTES = 16 * MIB;
 const APP = randomUUID() as ApplicationId;
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
-const newSession = (): SessionId => randomUUID() as SessionId;
+const newSessionId = (): SessionId => randomUUID() as SessionId;
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
-const newKey = (): ArtifactKey => downloadKey(APP, newSession(), randomUUID());
+const newKey = (): ArtifactKey => downloadKey(APP, newSessionId(), randomUUID());
 
 export function describeArtifacts(name: string, open: (scope: Scope, folder: string) => Promise<Artifacts>): void {
   describe(`artifacts on ${name}`, () => {
@@ -154,7 +154,7 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
     });
 
     it('the objects of a session are listed by its prefix, without objects of other sessions', async () => {
-      const session = newSession();
+      const session = newSessionId();
       const keys = [
         uploadKey(APP, session, randomUUID()),
         recordingInitKey(APP, session, 0, 0),
@@ -163,11 +163,11 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       for (const key of keys) await artifacts.put(key, Readable.from([Buffer.from(key)]));
       await artifacts.put(newKey(), Readable.from([Buffer.from('another session')]));
       assert.deepEqual(await listKeys(sessionPrefix(APP, session)), [...keys].sort());
-      assert.deepEqual(await listKeys(sessionPrefix(APP, newSession())), []);
+      assert.deepEqual(await listKeys(sessionPrefix(APP, newSessionId())), []);
     });
 
     it('objects are removed, and keys that were already removed are ignored', async () => {
-      const session = newSession();
+      const session = newSessionId();
       const keys = Array.from({ length: 5 }, () => downloadKey(APP, session, randomUUID()));
       for (const key of keys) await artifacts.put(key, Readable.from([Buffer.from('x')]));
       await artifacts.remove(keys.slice(0, 3));
@@ -179,7 +179,7 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
     });
 
     it('objects are stored while concurrent calls remove other objects and empty folders', async () => {
-      const session = newSession();
+      const session = newSessionId();
       const storeAndRemove = async (): Promise<void> => {
         const key = downloadKey(APP, session, randomUUID());
         await artifacts.put(key, Readable.from([Buffer.from(key)]));

@@ -102,8 +102,8 @@ test('a tunnel opens even if the response of the upstream proxy arrives one byte
   const { fixture, failures } = await openProxiedFixture(t, 'http', {
     'slow.test': async (socket, heard) => {
       if (!heard.startsWith('CONNECT ')) return void socket.write(`heard ${heard}`);
-      for (const letter of CONNECT_RESPONSE) {
-        socket.write(letter);
+      for (const character of CONNECT_RESPONSE) {
+        socket.write(character);
         await new Promise(done => setImmediate(done));
       }
     },

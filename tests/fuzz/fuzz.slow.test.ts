@@ -21,8 +21,8 @@ const MIB = 1024 ** 2;
 /** Allows for the garbage that one batch of large values leaves in memory. */
 const GROWTH_BYTES_MAX = 150 * MIB;
 /**
- * Every entrance for hostile values except adoption. Adoption replaces the server process, so that its memory before
- * and after cannot be compared.
+ * Every entrance for hostile values except adoption. Adoption replaces the server process, so the memory
+ * before and after it cannot be compared.
  */
 const ENTRANCE_NAMES = (Object.keys(ENTRANCES) as EntranceName[]).filter(name => name !== 'adoption');
 

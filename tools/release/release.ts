@@ -4,7 +4,7 @@
 //   berth-VERSION.cdx.json   the npm packages in it, including those inside the console, in CycloneDX
 //   SHA256SUMS               for `sha256sum --check`
 //
-// The same checkout and the same npm give equal bytes.
+// The build is reproducible: the same checkout and the same version of npm produce identical files.
 import { createHash } from 'node:crypto';
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';

@@ -35,7 +35,7 @@ interface VerifiedApprover {
 }
 
 export interface MemberApprover extends VerifiedApprover {
-  /** An `owner` may also make the decisions of a `member`. */
+  /** An `owner` may also decide what a `member` may decide. */
   readonly kind: 'member' | 'owner';
   /** Id of the account. */
   readonly id: string;

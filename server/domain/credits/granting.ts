@@ -1,4 +1,5 @@
 // Grants credit in the name of the operator, and writes the audit entry in the same transaction.
+import { MICROCREDITS_PER_CREDIT } from '../../../contract/credits.ts';
 import type { BalanceRow } from '../../engines/store/rows/credits.ts';
 import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
@@ -12,6 +13,7 @@ import { BY_OPERATOR } from '../audit/by-caller.ts';
  * `promo`.
  */
 const BALANCE_MAX = Number.MAX_SAFE_INTEGER;
+const CREDITS_MAX_TEXT = Math.floor(BALANCE_MAX / MICROCREDITS_PER_CREDIT).toLocaleString('en-US');
 const REASON_CHARACTERS_MAX = 200;
 
 export interface GrantingParts {
@@ -37,7 +39,10 @@ export async function grantCredit(
     );
   const { available, promo } = await store.credits.balance(account);
   if (available + amount > BALANCE_MAX || amount - promo > BALANCE_MAX)
-    throw new Fault('invalid_request', 'The balance would be 2^53 micro-credits or more. Grant a smaller amount.');
+    throw new Fault(
+      'invalid_request',
+      `An account can have, and receive in all, at most ${CREDITS_MAX_TEXT} credits. Grant a smaller amount.`,
+    );
   return store.atomically(async trx => {
     const balance = await trx.credits.add(account, 'grant', amount, { at: clock.now(), reason });
     await audit.record(

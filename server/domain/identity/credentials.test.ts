@@ -37,8 +37,15 @@ test('does not recognize a credential with one mistyped character', () => {
   }
 });
 
-for (const text of ['', 'bak_', 'bak_short', `bxx_${'a'.repeat(49)}`, `${mint('personal_token').text.reveal()} `])
-  test(`does not recognize ${JSON.stringify(text.slice(0, 12))}…`, () => assert.equal(recognize(text), undefined));
+const UNRECOGNIZED_TEXTS: Readonly<Record<string, string>> = {
+  'an empty text': '',
+  'a prefix alone': 'bak_',
+  'a text that is too short': 'bak_short',
+  'a text with an unknown prefix': `bxx_${'a'.repeat(49)}`,
+  'a credential that is followed by a space': `${mint('personal_token').text.reveal()} `,
+};
+for (const [what, text] of Object.entries(UNRECOGNIZED_TEXTS))
+  test(`does not recognize ${what}`, () => assert.equal(recognize(text), undefined));
 
 const RANGE_CASES: ReadonlyArray<readonly [string, string, boolean]> = [
   ['203.0.113.0/24', '203.0.113.9', true],

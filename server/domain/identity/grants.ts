@@ -16,9 +16,9 @@ export function cleanGrants(grants: readonly Grant[] = []): Grant[] {
       throw invalidRequest([
         { path: `${path}.revision`, message: 'is allowed only in a grant for a single operation' },
       ]);
-    const grantName = `${operationId} ${revision ?? ''}`;
+    const grantName = revision === undefined ? operationId : `${operationId}, revision ${revision}`;
     if (seenNames.has(grantName))
-      throw invalidRequest([{ path, message: `repeats the grant for ${grantName.trim()}; combine the two grants` }]);
+      throw invalidRequest([{ path, message: `repeats the grant for ${grantName}; combine the two grants` }]);
     seenNames.add(grantName);
     if (credentials && operationId !== STEPS_OPERATION)
       throw invalidRequest([

@@ -309,8 +309,8 @@ export class ManagedOperations {
   }
 
   /**
-   * Runs the steps in parts. A part ends after a `download`, so that the service can wait for the files, after a
-   * `handoff`, or after the last step.
+   * Runs the steps in groups. A group ends after a `handoff`, after a `download` (so that the service can wait for the
+   * files), or after the last step.
    */
   async #runStepGroups(
     target: DriverTarget,

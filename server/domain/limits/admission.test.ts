@@ -62,10 +62,10 @@ describe('refusalOf', () => {
   });
 
   test('reports the daily byte limit before any other limit, with a retry at midnight UTC', () => {
-    const spentUse = { ...use(3, 5), egressBytes: 1_000 };
+    const useWithEgress = { ...use(3, 5), egressBytes: 1_000 };
     const createdAt = new Date('2026-01-01T23:59:30.500Z');
     const refusal = { why: 'egress', limit: 1_000, used: 1_000, retryAfterSeconds: 30 };
-    assert.deepEqual(refusalOf({ ...LIMITS, egressBytesPerDay: 1_000 }, spentUse, createdAt), refusal);
-    assert.equal(refusalOf({ ...LIMITS, egressBytesPerDay: 1_001 }, spentUse, createdAt).why, 'concurrent');
+    assert.deepEqual(refusalOf({ ...LIMITS, egressBytesPerDay: 1_000 }, useWithEgress, createdAt), refusal);
+    assert.equal(refusalOf({ ...LIMITS, egressBytesPerDay: 1_001 }, useWithEgress, createdAt).why, 'concurrent');
   });
 });

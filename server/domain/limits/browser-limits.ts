@@ -7,8 +7,8 @@ import type { JsonObject } from '../../kit/json.ts';
 const LIMIT_NAMES = Object.keys(BROWSER_LIMITS_DEFAULT) as ReadonlyArray<keyof BrowserLimits>;
 
 /**
- * The limits in a row, with the default of each limit that the row does not contain. Values that are not numbers are
- * ignored.
+ * Returns the limits that are configured for an application, with the default for each limit that is absent or is not a
+ * number.
  */
 export function configuredLimits({ browsers }: JsonObject): BrowserLimits {
   const limits: { -readonly [Name in keyof BrowserLimits]: number } = { ...BROWSER_LIMITS_DEFAULT };

@@ -26,7 +26,7 @@ export class StartGate {
     return this.#waitingStarts.length;
   }
 
-  /** Runs a start when there is a place, in order of arrival. Rejects if the signal aborts first. */
+  /** Runs a start when a place is free. Starts wait in order of arrival. Rejects if the signal aborts first. */
   async inTurn<T>(start: () => Promise<T>, signal: AbortSignal): Promise<T> {
     await this.#waitForTurn(signal);
     return this.#run(start);

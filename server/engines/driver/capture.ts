@@ -106,9 +106,12 @@ async function open(page: Page, url: string, waitUntil: string, timeout: number)
     const [failure] = /net::ERR_[A-Z_]+/.exec(text) ?? [];
     if (failure !== undefined)
       throw new DriveFailed('page', `The page could not be loaded: ${failure}.`, { failure, url });
-    if (text.includes('Timeout'))
-      throw new DriveFailed('timeout', `The page was not ready within ${timeout} ms (${waitUntil}).`);
-    throw error;
+    if (!text.includes('Timeout')) throw error;
+    const message =
+      loadState === undefined
+        ? `The page did not load and show an element that matches ${waitUntil} within ${timeout} ms.`
+        : `The page did not reach the state ${loadState} within ${timeout} ms.`;
+    throw new DriveFailed('timeout', message);
   }
 }
 
@@ -223,5 +226,5 @@ function imageSizeOf(bytes: Buffer, format: 'png' | 'jpeg'): { width: number; he
     if (marker >= 0xc0 && marker <= 0xc2)
       return { height: bytes.readUInt16BE(at + 5), width: bytes.readUInt16BE(at + 7) };
   }
-  throw new DriveFailed('command', 'The browser returned an image without a size.');
+  throw new DriveFailed('command', 'The size of the JPEG image that the browser returned could not be read.');
 }

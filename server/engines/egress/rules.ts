@@ -70,7 +70,7 @@ interface Embedding {
   readonly positions: readonly [number, number, number, number];
   /** Whether the IPv4 bytes are stored inverted, as in Teredo. */
   readonly isInverted?: boolean;
-  /** Whether this is only one of several possible positions. It is ignored if the first IPv4 byte there is zero. */
+  /** Whether the IPv4 address may instead be at other positions. The embedding is ignored if its first IPv4 byte is zero. */
   readonly isOptional?: boolean;
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Backlog } from './backlog.ts';
 
-test('the backlog is full for a session at its limit until a quarter is stored, but not for other sessions', () => {
+test('once a session reaches its limit, the backlog is full for that session only, until a quarter of the limit has been stored', () => {
   const backlog = new Backlog({ sessionBytes: 100, hostBytes: 1_000 });
   backlog.recordChange('one', 99);
   assert.equal(backlog.isFullFor('one'), false);

@@ -189,13 +189,14 @@ export class Ffmpeg {
 
   /** Runs a step when fewer than the maximum number of steps are running. Steps wait in order. */
   async inTurn<T>(step: () => Promise<T>): Promise<T> {
-    while (this.#running >= this.#processesMax) await new Promise<void>(resolve => this.#turnWaiters.push(resolve));
-    this.#running++;
+    if (this.#running < this.#processesMax) this.#running++;
+    else await new Promise<void>(resolve => this.#turnWaiters.push(resolve));
     try {
       return await step();
     } finally {
-      this.#running--;
-      this.#turnWaiters.shift()?.();
+      const nextWaiter = this.#turnWaiters.shift();
+      if (nextWaiter) nextWaiter();
+      else this.#running--;
     }
   }
 

@@ -18,7 +18,7 @@ test('refuses more slots than there are user ids only if each browser has its ow
 });
 
 /**
- * Tries to start in this data folder, and returns the error message. No browser is started, because the setup fails
+ * Calls `openSlots` with this data folder, and returns the error message. No browser is started, because the setup fails
  * first.
  */
 async function startError(dataDir: string): Promise<string> {

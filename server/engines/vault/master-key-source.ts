@@ -57,5 +57,5 @@ async function runCommand(command: string): Promise<readonly MasterKey[]> {
 
 const codeText = (error: unknown): string =>
   error instanceof Error && 'code' in error && (typeof error.code === 'number' || typeof error.code === 'string')
-    ? ` (${error.code})`
+    ? ` with the code ${error.code}`
     : '';

@@ -188,9 +188,9 @@ const wrap = (owner: string, key: Key, { id, key: wrappingKey }: MasterKey, crea
 const unwrap = ({ owner, master, wrapped }: DataKeyRow, { key }: MasterKey): Key =>
   open(key, wrapped, `data key|${owner}|${master}`);
 
-/** Throws if a part contains the separator, because two different places could then have the same associated data. */
+/** Throws if a part contains the separator, because two different bindings could then have the same associated data. */
 function associatedDataOf({ owner, kind, id, version }: SealBinding): string {
   if ([owner, kind, id].some(part => part.includes('|')))
-    throw new Error('a place in the vault contains a vertical bar in its name');
+    throw new Error('cannot seal or open data: its owner, kind or id contains a vertical bar (|)');
   return [owner, kind, id, version].join('|');
 }

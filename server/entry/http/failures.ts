@@ -104,8 +104,8 @@ const unstorableFault = (): Fault =>
  * this code. If a query contains an invalid id, that is a bug of this server.
  */
 const INVALID_TEXT = '22P02';
-/** The functions of PostgreSQL that refuse JSON, by their names since version 16 and before version 16. */
-const JSON_ROUTINES: readonly unknown[] = ['json_errsave_error', 'report_json_error'];
+/** The function of PostgreSQL that reports invalid JSON: its name in version 16 and later, and in version 15. */
+const JSON_ROUTINES: readonly unknown[] = ['json_errsave_error', 'json_ereport_error'];
 
 const isFromJson = (error: unknown): boolean =>
   error instanceof Error && 'routine' in error && JSON_ROUTINES.includes(error.routine);

@@ -89,8 +89,8 @@ async function passToNamedOwner(
     requestId: request.id,
     begin: () => takeReply(reply),
   });
-  // If the other host has not answered, the request is placed like any other that starts a browser, because an
-  // operation that starts a browser may also have an input field `sessionId`.
+  // If the other host has not answered, the request is handled as if it named no session. For an operation of the
+  // application, `sessionId` may be an ordinary input field, and the call may need a browser on any host.
   return passOutcome === 'answered';
 }
 
