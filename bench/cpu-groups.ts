@@ -101,8 +101,8 @@ export class ServerCpuMeter {
 }
 
 /**
- * Runs `work` with this process in a new group. `readSeconds` returns the CPU seconds of the processes that this process
- * has started, without the CPU seconds of this process itself.
+ * Runs `work` with this process in a new group. `readSeconds` returns the CPU seconds of the processes that this
+ * process has started, without the CPU seconds of this process itself.
  */
 export async function measureChildren(name: string, work: (readSeconds: () => number) => Promise<void>): Promise<void> {
   const group = new CpuGroup(name, [process.pid]);

@@ -76,8 +76,8 @@ async function measureScreenshots(key: string, rounds: number): Promise<Comparis
 }
 
 /**
- * Compares two ways to evaluate an expression in a page of a session: an MCP tool call, and the session's CDP socket. The
- * tool also waits until the page has drawn, and reads its title, so the CDP side does the same.
+ * Compares two ways to evaluate an expression in a page of a session: an MCP tool call, and the session's CDP socket.
+ * The tool also waits until the page has drawn, and reads its title, so the CDP side does the same.
  */
 async function measureCalls(rounds: number): Promise<Comparison> {
   const requestHeaders = { authorization: `Bearer ${server.key}` };
@@ -112,7 +112,9 @@ async function measureCalls(rounds: number): Promise<Comparison> {
   return comparisonOf(cdpTimes, mcpTimes);
 }
 
-/** Compares calls of a read operation, which puts one member of the input into its URL, with the same GET by `fetch`. */
+/**
+ * Compares calls of a read operation, which puts one member of the input into its URL, with the same GET by `fetch`.
+ */
 async function measureInvokes(rounds: number): Promise<Comparison> {
   const owner = await Owner.open(server);
   await owner.publish('bench.read', {

@@ -30,7 +30,9 @@ export interface BackupResult {
   readonly path: string;
   readonly files: number;
   readonly bytes: number;
-  /** How many stored files were removed just before the moment of the database. The backup contains them nevertheless. */
+  /**
+   * How many stored files were removed just before the moment of the database. The backup contains them nevertheless.
+   */
   readonly removedMeanwhile: number;
   /** The parts of the installation that are stored elsewhere, and how to back them up. */
   readonly notCopied: readonly string[];

@@ -4,7 +4,7 @@ import { posix } from 'node:path';
 import { importsOf } from './imports.ts';
 import { isCode, type SourceFile, type Violation } from './source-files.ts';
 
-interface Location {
+interface FileLocation {
   readonly layer: Layer;
   /** The engine, domain or entry folder, if the layer has such folders. */
   readonly folder?: string;
@@ -126,18 +126,18 @@ const RULES: Readonly<Record<Layer, Rule>> = {
 /**
  * Files directly in server/ and in server/wiring/: the server itself, and the parts that the operator's commands use.
  */
-const WIRING_FILES = /^server\/(?:wiring\/)?[\w.-]+\.ts$/;
+const WIRING_FILES_PATTERN = /^server\/(?:wiring\/)?[\w.-]+\.ts$/;
 /** The files of the server that the CLI may import. */
-const CLI_IMPORTABLE_FILES = /^server\/(main|local|examine|leftovers|backup|restore|server-record|config)\.ts$/;
+const CLI_IMPORTABLE_FILES_PATTERN = /^server\/(main|local|examine|leftovers|backup|restore|server-record|config)\.ts$/;
 
 /** Files of the SDK that the console imports, and the files that these import: they run in a browser, without Node. */
 const BROWSER_FILES = /^sdk\/(verify-receipt-in-browser|receipt-rules|approval-rules|canonical-json|base64url)\.ts$/;
 
-export function locationOf(path: string): Location {
+export function locationOf(path: string): FileLocation {
   if (path.startsWith('tests/')) return { layer: path.startsWith('tests/acceptance/') ? 'acceptance' : 'tests' };
   if (path.endsWith('.test.ts')) return { layer: 'unit test' };
   if (path === 'server/config.ts') return { layer: 'config' };
-  if (WIRING_FILES.test(path)) return { layer: 'wiring' };
+  if (WIRING_FILES_PATTERN.test(path)) return { layer: 'wiring' };
   const [top, second, third] = path.split('/');
   if (top === 'server') {
     if (second === 'kit') return { layer: 'kit' };
@@ -165,7 +165,7 @@ export function judge(from: string, specifier: string, isTypeOnly: boolean): str
   return judgeLocalImport(from, location, rule, target, isTypeOnly);
 }
 
-function judgePackage(location: Location, rule: Rule, specifier: string): string | undefined {
+function judgePackage(location: FileLocation, rule: Rule, specifier: string): string | undefined {
   const name = specifier
     .split('/')
     .slice(0, specifier.startsWith('@') ? 2 : 1)
@@ -176,7 +176,7 @@ function judgePackage(location: Location, rule: Rule, specifier: string): string
 
 function judgeLocalImport(
   from: string,
-  location: Location,
+  location: FileLocation,
   rule: Rule,
   target: string,
   isTypeOnly: boolean,
@@ -185,7 +185,7 @@ function judgeLocalImport(
   if (target.endsWith('.test.ts')) return `a test file may not be imported (${target})`;
   if (target === 'server/parts.ts' && from !== 'server/main.ts' && !isTestLayer(location.layer))
     return 'only main.ts may import parts.ts';
-  if (location.layer === 'cli' && CLI_IMPORTABLE_FILES.test(target)) return undefined;
+  if (location.layer === 'cli' && CLI_IMPORTABLE_FILES_PATTERN.test(target)) return undefined;
   if (location.layer === 'console' && target === 'sdk/verify-receipt-in-browser.ts') return undefined;
   if (BROWSER_FILES.test(from) && !BROWSER_FILES.test(target))
     return `${from} runs in browsers, but ${target} does not`;
@@ -202,7 +202,7 @@ function judgeLocalImport(
 const isTestLayer = (layer: Layer): boolean => layer === 'unit test' || layer === 'tests' || layer === 'bench';
 
 /** Folders of the domain may import each other. Engines and entries may not. */
-function judgeNeighbour(location: Location, otherLocation: Location): string | undefined {
+function judgeNeighbour(location: FileLocation, otherLocation: FileLocation): string | undefined {
   if (location.layer === 'domain' || location.folder === otherLocation.folder) return undefined;
   return `${location.layer}/${location.folder} may not import ${otherLocation.layer}/${otherLocation.folder}: ${location.layer === 'entry' ? 'entries' : 'engines'} do not import each other`;
 }

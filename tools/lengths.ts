@@ -3,7 +3,7 @@ import { codeOnly } from './imports.ts';
 import { isTest, type SourceFile, type Violation } from './source-files.ts';
 
 const LINES_MAX = 60;
-const WIRING_FILES = /^server\/(?:wiring\/[\w.-]+|parts|local|leftovers|examine|metrics)\.ts$/;
+const WIRING_FILES_PATTERN = /^server\/(?:wiring\/[\w.-]+|parts|local|leftovers|examine|metrics)\.ts$/;
 /**
  * Matches a line that begins a top-level declaration or comment. The code is formatted, so such a line has no
  * indentation.
@@ -12,7 +12,7 @@ const TOP_LEVEL_LINE = /^[a-z/]/;
 const FUNCTION = /^(?:export )?(?:(?:async )?function\*? (\w+)|const (\w+) =)/;
 
 export function checkLengths(files: readonly SourceFile[]): Violation[] {
-  return files.filter(({ path }) => WIRING_FILES.test(path) && !isTest(path)).flatMap(longFunctionsIn);
+  return files.filter(({ path }) => WIRING_FILES_PATTERN.test(path) && !isTest(path)).flatMap(longFunctionsIn);
 }
 
 function longFunctionsIn({ path, text }: SourceFile): Violation[] {

@@ -235,20 +235,21 @@ function ensureDebianPackages(root, mode) {
   const missingPackages = packagesToInstall(root, mode);
   if (missingPackages.length === 0) return;
   const failure = installDebianPackages(missingPackages);
-  const remainingPackages = missingDebianPackages(packagesFor(mode));
-  const requiredPackages = remainingPackages.filter(debianPackage => !debianPackage.optional);
-  if (requiredPackages.length > 0) {
-    for (const debianPackage of requiredPackages) say(`missing: ${debianPackage.name}, for ${debianPackage.needs}`);
+  const stillMissingPackages = missingDebianPackages(packagesFor(mode));
+  const missingRequiredPackages = stillMissingPackages.filter(debianPackage => !debianPackage.optional);
+  if (missingRequiredPackages.length > 0) {
+    for (const debianPackage of missingRequiredPackages)
+      say(`missing: ${debianPackage.name}, for ${debianPackage.needs}`);
     stop(
       failure ??
-        `apt-get reported success, but these packages are still missing: ${requiredPackages.map(debianPackage => debianPackage.name).join(' ')}`,
+        `apt-get reported success, but these packages are still missing: ${missingRequiredPackages.map(debianPackage => debianPackage.name).join(' ')}`,
     );
   }
-  for (const debianPackage of remainingPackages)
+  for (const debianPackage of stillMissingPackages)
     say(`note: ${debianPackage.name} could not be installed, for ${debianPackage.needs}`);
-  if (remainingPackages.length > 0)
+  if (stillMissingPackages.length > 0)
     writeNotes(root, {
-      tried: [...new Set([...readTriedNames(root), ...remainingPackages.map(debianPackage => debianPackage.name)])],
+      tried: [...new Set([...readTriedNames(root), ...stillMissingPackages.map(debianPackage => debianPackage.name)])],
     });
 }
 

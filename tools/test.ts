@@ -69,7 +69,7 @@ interface TestGroup {
   readonly name: string;
   readonly globs: readonly string[];
   readonly concurrency: number;
-  /** The tests of this part start servers from a bundle, except with `--slow` and with `--watch`. */
+  /** The tests of this group start servers from a bundle, except with `--slow` and with `--watch`. */
   readonly isBundled?: true;
 }
 

@@ -1,5 +1,5 @@
-// Returns memory to the system while the server is idle. A start and each burst of work leave tens of MiB of garbage and
-// of compiled code that is not needed again soon. V8 keeps them for as long as nothing else needs the memory.
+// Returns memory to the system while the server is idle. A start and each burst of work leave tens of MiB of garbage
+// and of compiled code that is not needed again soon. V8 keeps them for as long as nothing else needs the memory.
 import { performance } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
 

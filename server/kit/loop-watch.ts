@@ -7,7 +7,10 @@ import type { Closeable } from './scope.ts';
 export const LONG_TURN_MS = 100;
 /** Interval of the timer that measures the delay of the loop. */
 const TICK_INTERVAL_MS = 50;
-/** Interval of the timer while the process is unused. When the process is used, the timer returns to TICK_INTERVAL_MS at once. */
+/**
+ * Interval of the timer while the process is unused. When the process is used, the timer returns to TICK_INTERVAL_MS at
+ * once.
+ */
 const UNUSED_TICK_INTERVAL_MS = 1_000;
 /** The maximum number of pieces of concurrent work that a report names. */
 const REPORTED_WORK_MAX = 10;
@@ -36,8 +39,8 @@ export interface LoopListener {
   /** Whether the process has no session and serves no client. */
   isUnused(): boolean;
   /**
-   * Called with the delay of the loop in milliseconds: twenty times a second while the process is used, otherwise once a
-   * second.
+   * Called with the delay of the loop in milliseconds: twenty times a second while the process is used, otherwise once
+   * a second.
    */
   onDelay(ms: number): void;
   onLongTurn(turn: LongTurn): void;

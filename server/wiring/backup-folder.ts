@@ -27,8 +27,8 @@ export class BackupFolder {
   }
 
   /**
-   * Creates the folder, and removes those of killed backups. From now on, other processes link in it the files that they
-   * remove.
+   * Creates the folder, and removes those of killed backups. From now on, other processes link in it the files that
+   * they remove.
    */
   static async create(dataDir: string): Promise<BackupFolder> {
     await removeAbandonedBackupFolders(dataDir);

@@ -31,7 +31,9 @@ export interface KeptFiles {
   readonly staging: Staging;
   readonly outbox: Outbox;
   readonly tasks: readonly Task[];
-  /** Called at the start of a server: removes the unfinished files of an earlier process, and folders of killed backups. */
+  /**
+   * Called at the start of a server: removes the unfinished files of an earlier process, and folders of killed backups.
+   */
   recover(): Promise<void>;
 }
 

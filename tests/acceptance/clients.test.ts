@@ -49,8 +49,8 @@ const SIDES: readonly Side[] = [
 ];
 
 /**
- * The observations for one cell (a browser context and a way of opening pages), one entry for each run. `byHand` is the Chromium
- * without Berth.
+ * The observations for one cell (a browser context and a way of opening pages), one entry for each run. `byHand` is the
+ * Chromium without Berth.
  */
 interface Comparison {
   readonly byHand: Tracks[];

@@ -25,7 +25,7 @@ const ROOT = join(import.meta.dirname, '../..');
 const START_MAX_MS = 240_000;
 const END_MAX_MS = 120_000;
 /** The time limit for recording and storing, which take a long time on a busy machine. */
-const RECORDING_MAX_MS = 180_000;
+const RECORDING_TIMEOUT_MS = 180_000;
 const HOST_COUNT = 3;
 /** The number of requests after which every host has received at least one, because connections go to hosts in turn. */
 const REQUESTS_PER_ROUND = 2 * HOST_COUNT;
@@ -251,11 +251,11 @@ test('a session accepts uploads through every host, and every host serves its do
       'the file to be stored',
       listFiles,
       ({ body }) => body.downloads?.length === 1,
-      RECORDING_MAX_MS,
+      RECORDING_TIMEOUT_MS,
     );
     return [
       filesResponse,
-      await eventually('the recording', listReplays, ({ body }) => body.pages?.length === 1, RECORDING_MAX_MS),
+      await eventually('the recording', listReplays, ({ body }) => body.pages?.length === 1, RECORDING_TIMEOUT_MS),
     ] as const;
   });
   await release(session.id);

@@ -1,6 +1,6 @@
-// Runs the guide docs/guides/operation-receipt.md as it is written: takes a screenshot over MCP and verifies its receipt
-// without a network. Then checks the cost against the duration of the session, to within a second, and that a receipt
-// with one flipped bit is refused.
+// Runs the guide docs/guides/operation-receipt.md as it is written: takes a screenshot over MCP and verifies its
+// receipt without a network. Then checks the cost against the duration of the session, to within a second, and that a
+// receipt with one flipped bit is refused.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// The purchase of credit that the operator confirms by hand, from the quote to the confirmation, with its permissions and
-// refusals, and the catalog of packs.
+// The purchase of credit that the operator confirms by hand, from the quote to the confirmation, with its permissions
+// and refusals, and the catalog of packs.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import type { AuditPage } from '../../contract/audit.ts';

@@ -1,5 +1,5 @@
-// Credentials that Berth types into pages and frames, in operations of an application and in an agent's own steps: which
-// credentials a call may use, how a rotation affects running calls, and what is refused before a browser starts.
+// Credentials that Berth types into pages and frames, in operations of an application and in an agent's own steps:
+// which credentials a call may use, how a rotation affects running calls, and what is refused before a browser starts.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TOTP } from 'otpauth';

@@ -22,8 +22,8 @@ const MOVE_COUNT = 3_000;
 const VIEWERS_MAX = 100;
 const SLOW_BITS_PER_SECOND = 200_000;
 /**
- * The minimum size of a frame that shows the text page. Sending such a frame at `SLOW_BITS_PER_SECOND` takes about half a
- * second.
+ * The minimum size of a frame that shows the text page. Sending such a frame at `SLOW_BITS_PER_SECOND` takes about half
+ * a second.
  */
 const TEXT_FRAME_BYTES_MIN = 12_000;
 

@@ -69,7 +69,9 @@ export function spellingsOfIpv4(address: string): readonly string[] {
   ];
 }
 
-/** The IPv6 addresses that embed this IPv4 address: NAT64, 6to4, Teredo, ISATAP, IPv4-translated and IPv4-compatible. */
+/**
+ * The IPv6 addresses that embed this IPv4 address: NAT64, 6to4, Teredo, ISATAP, IPv4-translated and IPv4-compatible.
+ */
 export function embeddingAddressesOf(address: string): readonly string[] {
   const embeddedGroups = groupsOf(address);
   const invertedHex = (0xffffffff - numberOf(address)).toString(16).padStart(8, '0');

@@ -1,7 +1,7 @@
 // With a network policy that allows one host, no byte reaches another host: each attempt is refused and recorded.
-// Without a policy the attempts arrive, which proves that the tests are effective. Attempts that
-// cannot leave a jail in either case are repeated by a Chromium without a jail, in a network namespace of the test, where
-// they must arrive. No packet leaves this machine.
+// Without a policy the attempts arrive, which proves that the tests are effective. Attempts that cannot leave a jail in
+// either case are repeated by a Chromium without a jail, in a network namespace of the test, where they must arrive. No
+// packet leaves this machine.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createSocket } from 'node:dgram';

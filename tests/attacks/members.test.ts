@@ -21,7 +21,7 @@ import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 
 const HOUR_MS = 3_600_000;
-const STEP_UP_LIFETIME_MS = 301_000;
+const AFTER_STEP_UP_MS = 301_000;
 const UNKNOWN_ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11';
 const server = await startServer({ clock: 'test' });
 const APPLICATION = `/v1/applications/${server.applicationId}`;
@@ -94,7 +94,7 @@ test('tokens cannot change or remove members, invite an owner or accept an invit
 
 test('nobody can be made an owner without a recent step-up, either by a role change or by an invitation', async () => {
   await stepUp(ada);
-  await server.advance(STEP_UP_LIFETIME_MS);
+  await server.advance(AFTER_STEP_UP_MS);
   const inviteResponse = await ada.post(INVITATIONS, { email: 'friend@example.com', role: 'owner' });
   for (const response of [await changeRole(ada, developer.accountId, 'owner'), inviteResponse])
     assert.deepEqual(outcomeOf(response), [401, 'insufficient_user_authentication']);

@@ -9,7 +9,7 @@ import { invite, joinApplication, stepUp, verifyEmail } from '../harness/members
 import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 
-const STEP_UP_LIFETIME_MS = 301_000;
+const AFTER_STEP_UP_MS = 301_000;
 const MAILS = '/v1/operator/mails';
 const server = await startServer({ clock: 'test' });
 
@@ -27,7 +27,7 @@ test('only the first account can read the outbox, and only after a recent step-u
   assert.equal((await otherOwner.person.get<CurrentAccount>('/v1/account')).body.isOperator, undefined);
   assert.equal((await ada.get<CurrentAccount>('/v1/account')).body.isOperator, true);
 
-  await server.advance(STEP_UP_LIFETIME_MS);
+  await server.advance(AFTER_STEP_UP_MS);
   const stepUpRefusal = await readMailsAs(ada);
   assert.equal(stepUpRefusal.status, 401);
   assert.ok(!stepUpRefusal.text.includes('late@example.com'));

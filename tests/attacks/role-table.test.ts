@@ -1,6 +1,7 @@
 // Tries every operation of the API for configured operations, invocations, credentials, webhooks, credit or consumers
-// with each role, with each scope of a token, and as a person who is not a member. Operations, scopes and the role in each description are read
-// from the contract, so a new operation becomes a case here, or fails because `RESOURCES` has no entry for its path.
+// with each role, with each scope of a token, and as a person who is not a member. Operations, scopes and the role in
+// each description are read from the contract, so a new operation becomes a case here, or fails because `RESOURCES` has
+// no entry for its path.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import type { Tag } from '../../contract/operation.ts';
@@ -96,7 +97,9 @@ async function issueToken(person: Person, fields: object): Promise<string> {
 
 type Resource = Readonly<Record<string, string>>;
 
-/** Functions that create the resource of an operation, and return its path variables. Each key is the start of a path. */
+/**
+ * Functions that create the resource of an operation, and return its path variables. Each key is the start of a path.
+ */
 const RESOURCES: Readonly<Record<string, (id: OperationId) => Promise<Resource>>> = {
   '/v1/applications/{appId}/operations/{': async id => {
     const name = `orders.n${++resourceCount}`;

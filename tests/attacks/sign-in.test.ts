@@ -206,8 +206,8 @@ test('only ten of many concurrent guesses of a code or a password are admitted, 
     'sign_in_failed',
   );
   const pendingSignIns = Array.from({ length: 30 }, (_, guess) => new Person(server).signIn(EMAIL, `guess ${guess}`));
-  // The limit admits ten of the thirty attempts, and refuses the others with 429. On a busy machine, some of the ten get
-  // 503, because too many passwords are waiting to be checked.
+  // The limit admits ten of the thirty attempts, and refuses the others with 429. On a busy machine, some of the ten
+  // get 503, because too many passwords are waiting to be checked.
   assert.equal((await Promise.all(pendingSignIns)).filter(({ status }) => status === 429).length, 20);
   await server.advance(10 * MINUTE_MS);
 });

@@ -1,5 +1,5 @@
-// Neither the database nor the server's log contains a credential in clear text. An e-mail that is not sent yet contains
-// its code or link (docs/security.md), so the table of e-mails is not read.
+// Neither the database nor the server's log contains a credential in clear text. An e-mail that is not sent yet
+// contains its code or link (docs/security.md), so the table of e-mails is not read.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DebugUrls } from '../../contract/live.ts';

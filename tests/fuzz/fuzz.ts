@@ -52,7 +52,9 @@ export interface FuzzOptions {
 export interface Report {
   /** The number of hostile values, by entrance. */
   readonly sentCounts: Record<string, number>;
-  /** The longest response time of another application's session, and the one that 99 % of its responses did not exceed. */
+  /**
+   * The longest response time of another application's session, and the one that 99 % of its responses did not exceed.
+   */
   worstResponseMs: number;
   p99ResponseMs: number;
 }

@@ -8,68 +8,86 @@ import { withTimeLimit } from '../harness/until.ts';
 
 const RESPONSE_TIMEOUT_MS = 60_000;
 
+interface QueryResponse {
+  readonly startedAtMs: number;
+  readonly ms: number;
+}
+
+/** The process that sends the queries. */
+interface Client {
+  readonly process: ChildProcess;
+  /** Resolves when the process has ended, with its exit status and its errors. */
+  readonly whenEnded: Promise<{ readonly status: number | null; readonly errors: string }>;
+}
+
 export class Witness {
   readonly session: CreatedSession;
-  /** Response times in milliseconds, in the order of the queries. */
-  readonly #responseMs: number[] = [];
-  #client: ChildProcess;
-  #clientErrors: Promise<string>;
+  readonly #responseTimesMs: number[] = [];
+  #client: Client;
 
   private constructor(session: CreatedSession) {
     this.session = session;
-    [this.#client, this.#clientErrors] = this.#startClient();
+    this.#client = this.#startClient();
   }
 
   static async open(server: TestServer, key: string): Promise<Witness> {
     const options = { keepAlive: true, browserSettings: { recordSession: false } };
     const witness = new Witness(await server.createSession(options, key));
-    after(() => witness.#client.kill());
+    after(() => witness.#client.process.kill());
     await witness.assertUnaffected();
     return witness;
   }
 
   get worstMs(): number {
-    return this.#responseMs.reduce((worst, ms) => Math.max(worst, ms), 0);
+    return this.#responseTimesMs.reduce((worst, ms) => Math.max(worst, ms), 0);
   }
 
   get p99Ms(): number {
-    const sortedMs = this.#responseMs.toSorted((one, other) => one - other);
+    const sortedMs = this.#responseTimesMs.toSorted((one, other) => one - other);
     return sortedMs[Math.floor(0.99 * sortedMs.length)] ?? 0;
   }
 
-  /** Waits for the response to a query that has not been answered yet. Fails if a query was not answered. */
+  /** Waits for the response to a query that starts from now on. Fails if a query was not answered. */
   async assertUnaffected(): Promise<void> {
-    const controller = new AbortController();
-    const { signal } = controller;
-    const nextResponse = once(this.#client, 'message', { signal });
-    const clientEnd = this.#clientEnd(signal).then(errors => Promise.reject(new Error(errors)));
-    const firstOfBoth = Promise.race([nextResponse, clientEnd]).finally(() => controller.abort());
-    await withTimeLimit("the other application's session to answer", firstOfBoth, RESPONSE_TIMEOUT_MS);
+    const { process: child, whenEnded } = this.#client;
+    const nowMs = Date.now();
+    const nextResponse = Promise.withResolvers<void>();
+    const onMessage = ({ startedAtMs }: QueryResponse): void => {
+      if (startedAtMs >= nowMs) nextResponse.resolve();
+    };
+    child.on('message', onMessage);
+    const failure = whenEnded.then(({ errors }) => Promise.reject(new Error(`the client has ended: ${errors}`)));
+    try {
+      const outcome = Promise.race([nextResponse.promise, failure]);
+      await withTimeLimit("the other application's session to answer", outcome, RESPONSE_TIMEOUT_MS);
+    } finally {
+      child.off('message', onMessage);
+    }
   }
 
   /** Disconnects after the current query. */
   async pause(): Promise<void> {
-    const clientEnd = once(this.#client, 'exit');
-    this.#client.disconnect();
-    const [status] = await withTimeLimit('the client of the session to end', clientEnd, RESPONSE_TIMEOUT_MS);
-    if (status !== 0) throw new Error(await this.#clientErrors);
+    const { process: child, whenEnded } = this.#client;
+    if (child.connected) child.disconnect();
+    const { status, errors } = await withTimeLimit('the client of the session to end', whenEnded, RESPONSE_TIMEOUT_MS);
+    if (status !== 0) throw new Error(errors);
   }
 
   /** Connects again after a restart, with the same URL and to the same page. */
   async resume(): Promise<void> {
-    [this.#client, this.#clientErrors] = this.#startClient();
+    this.#client = this.#startClient();
     await this.assertUnaffected();
   }
 
-  #startClient(): [ChildProcess, Promise<string>] {
+  #startClient(): Client {
     const path = new URL('witness-process.ts', import.meta.url);
-    const client = fork(path, [this.session.connectUrl], { stdio: ['ignore', 'inherit', 'pipe', 'ipc'] });
-    client.on('message', ms => void this.#responseMs.push(Number(ms)));
-    return [client, client.stderr ? text(client.stderr) : Promise.resolve('')];
+    const child = fork(path, [this.session.connectUrl], { stdio: ['ignore', 'inherit', 'pipe', 'ipc'] });
+    child.on('message', ({ ms }: QueryResponse) => void this.#responseTimesMs.push(ms));
+    return { process: child, whenEnded: endOf(child) };
   }
+}
 
-  async #clientEnd(signal: AbortSignal): Promise<string> {
-    if (this.#client.exitCode === null) await once(this.#client, 'exit', { signal });
-    return `the client of the other application's session has ended: ${await this.#clientErrors}`;
-  }
+async function endOf(child: ChildProcess): Promise<{ status: number | null; errors: string }> {
+  const [[status], errors] = await Promise.all([once(child, 'exit'), child.stderr ? text(child.stderr) : '']);
+  return { status, errors };
 }

@@ -19,7 +19,7 @@ const EXIT_TIMEOUT_MS = 60_000;
 const NOBODY_UID = 65_534;
 /**
  * Switches that are left out. `animation-duration-scale` only saves CPU time and would not be set for a Chromium that
- * is started by hand. SPARE_RENDERER is removed for the same reason.
+ * is started by hand. SPARE_RENDERER_FEATURE is removed for the same reason.
  */
 const EXCLUDED_SWITCHES = /^--(remote-debugging-pipe|proxy-server|proxy-bypass-list|animation-duration-scale)/;
 

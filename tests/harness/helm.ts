@@ -68,8 +68,8 @@ async function ensureHelm(): Promise<string> {
 }
 
 /**
- * Validates each object against its schema. Returns an error message for each object, by kind and name, which is empty if
- * the object is valid.
+ * Validates each object against its schema. Returns an error message for each object, by kind and name, which is empty
+ * if the object is valid.
  */
 export function validateObjects(objects: readonly KubernetesObject[]): Record<string, string> {
   const folder = join(CHECKOUT, '.berth/packages/kubernetes');

@@ -33,7 +33,7 @@ export interface PeerPath {
   readonly issue: Authority['issue'];
   /** Returns the bytes that passed through the relay. */
   relayedBytes(): Buffer;
-  /** Lets an impostor with this certificate respond in place of the host while `during` is running. */
+  /** Lets an impostor with this certificate respond in place of the host while `work` is running. */
   impersonate(certificate: SignedCertificate, work: (impostor: Impostor) => Promise<void>): Promise<void>;
 }
 

@@ -52,8 +52,8 @@ export interface ServerOptions {
   /** The key for a data folder that was used before. The server prints a key only at the first start. */
   readonly key?: string;
   /**
-   * The command of an installed release that is run instead of the checkout. It is read at each start, so that a test can
-   * change it.
+   * The command of an installed release that is run instead of the checkout. It is read at each start, so that a test
+   * can change it.
    */
   readonly installedRelease?: { command?: string };
   /** For benchmarks: runs the server without the check of its responses. */
@@ -342,8 +342,8 @@ export class TestServer {
 
   /**
    * Runs a command on the data folder, for tests that are not about the command itself. If possible, the command runs
-   * in the process of the test, which avoids the start of another process. Otherwise it runs in a process of its own, as with
-   * `berth`.
+   * in the process of the test, which avoids the start of another process. Otherwise it runs in a process of its own,
+   * as with `berth`.
    */
   operate(...args: string[]): Promise<CommandResult> {
     const { user, installedRelease, namespaceAccess } = this.#options;

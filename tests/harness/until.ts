@@ -11,7 +11,9 @@ const INTERVAL_MS_MAX = 100;
 /** The default time limit, which is long so that a busy machine does not make a test fail. */
 export const WAIT_TIMEOUT_MS = 60_000;
 
-/** Calls `look` until its value satisfies the condition, and returns the value. `firstIntervalMs` is the first interval. */
+/**
+ * Calls `look` until its value satisfies the condition, and returns the value. `firstIntervalMs` is the first interval.
+ */
 export async function eventually<T>(
   what: string,
   look: () => Promise<T> | T,

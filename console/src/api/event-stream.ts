@@ -1,5 +1,5 @@
-// Reads the stream of session events. EventSource cannot send a credential, so the stream is read with fetch. Reconnects
-// automatically, and continues after the last event.
+// Reads the stream of session events. EventSource cannot send a credential, so the stream is read with fetch.
+// Reconnects automatically, and continues after the last event.
 import type { SessionEvent } from '../../../contract/events.ts';
 import { ApiError } from './api-error.ts';
 import { sendRequest } from './call.ts';

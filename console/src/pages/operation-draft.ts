@@ -1,5 +1,5 @@
-// The strings of the form for an operation. Converts between them and the values of the API, and finds the field that an
-// API error refers to.
+// The strings of the form for an operation. Converts between them and the values of the API, and finds the field that
+// an API error refers to.
 import type { Issue } from '../../../contract/common.ts';
 import type {
   BrowserBinding,

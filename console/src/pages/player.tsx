@@ -142,7 +142,8 @@ async function play(
     // hls.js creates its worker from a string, which the content security policy forbids.
     enableWorker: false,
     startPosition: openAt === 'end' ? 0 : openAt,
-    // The key is read for each request, because the playlist of a running session is loaded for longer than a key lasts.
+    // The key is read for each request, because the playlist of a running session is loaded for longer than a key
+    // lasts.
     xhrSetup: async (request, requestUrl) => {
       if (!AUTHENTICATED_PATHS.test(new URL(requestUrl, location.href).pathname)) return;
       const key = await obtainAgentKey(app);

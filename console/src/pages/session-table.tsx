@@ -179,8 +179,8 @@ const CELLS: Readonly<Record<Column, (props: CellProps) => ReactNode>> = {
 };
 
 /**
- * Shows the title of the session's last page, the site if the page has no title, or the id if there was no page. What is
- * below it distinguishes the session from others.
+ * Shows the title of the session's last page, the site if the page has no title, or the id if there was no page. What
+ * is below it distinguishes the session from others.
  */
 function Identity({ app, session }: CellProps) {
   const { id, lastPage } = session;

@@ -1,7 +1,7 @@
 // Labels for hand-offs, for the page of a hand-off and for the inbox.
 import type { Handoff } from '../../../contract/handoffs.ts';
 
-/** The same value as INSTRUCTIONS_SHOWN_MAX in contract/handoffs.ts. */
+/** The same value as INSTRUCTIONS_SHOWN_CHARACTERS_MAX in contract/handoffs.ts. */
 const AGENT_TEXT_CHARACTERS_MAX = 280;
 /** These characters would change the order in which text is displayed. */
 const BIDI = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;

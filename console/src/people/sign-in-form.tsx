@@ -17,8 +17,8 @@ type Step =
   | { readonly name: 'second_factor'; readonly ticket: string };
 
 /**
- * `done` is called after the sign-in. Pages that follow the sign-in state do not need it, because they replace the form
- * themselves.
+ * `onSignedIn` is called after the sign-in. Pages that follow the sign-in state do not need it, because they replace
+ * the form themselves.
  */
 export function SignInForm({ onSignedIn: onDone = () => {} }: { readonly onSignedIn?: () => void }) {
   const [step, setStep] = useState<Step>({ name: 'password' });

@@ -265,8 +265,8 @@ export class HostedSignIns {
 
   /**
    * Limits the failed sign-ins for one consumer from one IP address, and for all consumers from that address. An
-   * attempt counts as a failure while it is running. An attempt that was refused with `WorkLimitReached` has had no effect,
-   * and does not count.
+   * attempt counts as a failure while it is running. An attempt that was refused with `WorkLimitReached` has had no
+   * effect, and does not count.
    */
   async #limitFailures<T>(
     { application, row }: OpenSignIn,

@@ -1,6 +1,6 @@
 // Requests for hand-offs, whether sent over the API, over CDP, or by an operation. Checks what a schema cannot express,
-// extends the session if that was requested, makes the hand-off expire no later than the session, and passes the request
-// to the lease of the session.
+// extends the session if that was requested, makes the hand-off expire no later than the session, and passes the
+// request to the lease of the session.
 import type { Warning } from '../../../contract/common.ts';
 import { OPEN_HANDOFFS_PER_CONSUMER_MAX } from '../../../contract/consumer-handoffs.ts';
 import {

@@ -70,8 +70,8 @@ export class Idempotency {
   }
 
   /**
-   * Returns a run, which the caller must end, or the stored result of an identical request. Waits for an identical request that
-   * is running.
+   * Returns a run, which the caller must end, or the stored result of an identical request. Waits for an identical
+   * request that is running.
    */
   async begin(write: WriteRequest, signal: AbortSignal): Promise<{ run: Run } | { again: FirstRunResult }> {
     const { clock } = this.#parts;
@@ -196,8 +196,8 @@ export class Run {
   }
 
   /**
-   * Called if it is unknown whether the request took effect. The row then determines the response to identical requests, as
-   * after a crash.
+   * Called if it is unknown whether the request took effect. The row then determines the response to identical
+   * requests, as after a crash.
    */
   abandon(): void {
     this.#forget();

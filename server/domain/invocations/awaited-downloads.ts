@@ -53,8 +53,8 @@ export class AwaitedDownloads {
 
   /**
    * Waits for the downloads that began since the previous call. Resolves with their files when there is at least one,
-   * all are complete, and either no new download has begun for `QUIET_PERIOD_MS` or the time is up. Resolves with an error if
-   * a download fails, if there are too many, or if the time is up before all are complete.
+   * all are complete, and either no new download has begun for `QUIET_PERIOD_MS` or the time is up. Resolves with an
+   * error if a download fails, if there are too many, or if the time is up before all are complete.
    */
   async next({ session, untilMs, signal }: DownloadWait): Promise<DownloadsOutcome> {
     const { rows, clock, assertRunning } = this.#parts;

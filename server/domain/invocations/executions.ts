@@ -334,7 +334,9 @@ export class Executions {
     for (const one of effectfulInvocations) stop(one);
   }
 
-  /** An invocation whose recovery fails unexpectedly must not block those after it, and ends after RECOVERIES_MAX tries. */
+  /**
+   * An invocation whose recovery fails unexpectedly must not block those after it, and ends after RECOVERIES_MAX tries.
+   */
   async #tryToRecover(row: InvocationRow): Promise<void> {
     try {
       await this.#recoverInvocation(row);

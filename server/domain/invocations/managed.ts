@@ -336,8 +336,8 @@ export class ManagedOperations {
       const steps = { ...visitOptions, before: summaryOf(results), steps: group.steps.map(stepOf) };
       const { stepsOutcome } = await driver.run(target, { do: 'steps', steps }, pageHelper);
       if (!stepsOutcome) throw new Error('the driver returned nothing for steps');
-      const { results: groupResults, ...currentPlace } = stepsOutcome;
-      pageFields = { ...pageFields, ...currentPlace };
+      const { results: groupResults, ...currentFields } = stepsOutcome;
+      pageFields = { ...pageFields, ...currentFields };
       results.push(...groupResults);
       if (group.handoff) {
         const requestedAtMs = clock.monotonicMs();

@@ -139,8 +139,8 @@ const AUTH_SCHEME_PATTERN = /\b(bearer|basic|digest|negotiate|token)(\s+)([a-z0-
 const JWT_RUN_PATTERN = /[\w.-]{16,}/g;
 const JWT_HEAD_PATTERN = /\beyJ[\w-]{6,}$/;
 /**
- * Headers with credentials, such as `Set-Cookie: a=b; c=d`. `PAIRS` matches names with values, such as `password: "x"`,
- * `"token":"x"` and `api_key=x`.
+ * Headers with credentials, such as `Set-Cookie: a=b; c=d`. `PAIR_PATTERN` matches names with values, such as
+ * `password: "x"`, `"token":"x"` and `api_key=x`.
  */
 const CREDENTIAL_HEADER_PATTERN =
   /\b(set-cookie2?|cookie2?|(?:proxy-)?authorization)(["']?\s*[:=]\s*)("[^"]*"|'[^']*'|[^\r\n]+)/gi;

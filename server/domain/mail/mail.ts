@@ -13,14 +13,14 @@ import { withTimeout } from '../../kit/wait.ts';
 import { fault } from '../faults.ts';
 
 const SEND_INTERVAL_MS = 5_000;
-const BATCH_SIZE = 20;
+const BATCH_MAX = 20;
 /** How long an e-mail is reserved for the process that sends it. Longer than an attempt can take. */
 const RESERVATION_MS = 60_000;
 /** The time limit of an attempt. */
 const SEND_TIMEOUT_MS = 45_000;
 const FIRST_RETRY_DELAY_MS = 30_000;
 const RETRY_DELAY_MAX_MS = 3_600_000;
-const RETRY_PERIOD_MS = 24 * 3_600_000;
+const GIVE_UP_AFTER_MS = 24 * 3_600_000;
 const MAIL_KEPT_MS = 31 * 24 * 3_600_000;
 const HOUR_MS = 3_600_000;
 const FORGET_INTERVAL_MS = 3_600_000;
@@ -98,7 +98,7 @@ export class Mail {
     const run = async (): Promise<Record<string, number>> => {
       const { store, clock } = this.#parts;
       let sent = 0;
-      const dueMails = await store.mails.due(clock.now(), BATCH_SIZE);
+      const dueMails = await store.mails.due(clock.now(), BATCH_MAX);
       for (const mail of dueMails) sent += (await this.#send(mail, sender)) ? 1 : 0;
       return { sent, failed: dueMails.length - sent };
     };
@@ -129,7 +129,7 @@ export class Mail {
 }
 
 function nextAttemptAt({ createdAt, attempts }: MailRow, now: Date): Date | undefined {
-  if (now.getTime() - createdAt.getTime() > RETRY_PERIOD_MS) return undefined;
+  if (now.getTime() - createdAt.getTime() > GIVE_UP_AFTER_MS) return undefined;
   return addMs(now, Math.min(RETRY_DELAY_MAX_MS, FIRST_RETRY_DELAY_MS * 2 ** attempts));
 }
 

@@ -1,6 +1,6 @@
 // The network watcher: validates the network settings of a create request, applies them before the browser can connect,
-// records refusals as events, and counts bytes in the session row if the session has proxies or a budget. Without network
-// settings, the policy has no rules for hosts and no proxies, and navigations are not checked.
+// records refusals as events, and counts bytes in the session row if the session has proxies or a budget. Without
+// network settings, the policy has no rules for hosts and no proxies, and navigations are not checked.
 
 import type { CreateSession } from '../../../contract/sessions.ts';
 import type { Refusal } from '../../engines/egress/egress.ts';
@@ -79,8 +79,9 @@ export interface NetworkParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly onBlocked: (id: SessionId, attempt: BlockedNavigation) => void;
 }
 
-/** The events of failed hosts must leave room for the other events of the session. */
+/** The events of failed hosts and of refused pages must leave room for the other events of the session. */
 const FAILURE_BOUNDS = { entriesMax: 50, eventsMax: 50 };
+const PAGE_BOUNDS = { entriesMax: 1, eventsMax: 50 };
 
 interface StoredNetwork {
   /** Rules for all traffic that leaves the browser. */
@@ -146,13 +147,13 @@ export class Network implements Watcher {
     const { engine, events, clock, log } = this.#parts;
     const ledgerParts = { session: row.id, events, secrets: liveSession.secrets, clock, log };
     const ledger = new Ledger(ledgerParts);
-    // Separate, because many failures must not use up the events for refusals.
+    // Separate, because many failures or refused pages must not use up the events for refused hosts.
     const failureLedger = new Ledger(ledgerParts, FAILURE_BOUNDS);
+    const pageLedger = new Ledger(ledgerParts, PAGE_BOUNDS);
+    liveSession.browser.onPageRefused(() => pageLedger.count('page.refused', {}));
     // Navigations are guarded before the network is opened. Most sessions have no rules and do not wait here.
     const { domains, documents } = storedNetwork(row);
     if (domains || documents) await this.#guard(liveSession, { domains, documents }, ledger);
-    const { pagesMax } = liveSession.browser;
-    liveSession.browser.onPageRefused(() => ledger.count('page.refused', { limit: String(pagesMax) }));
     const policy = engine.policy(await this.#policyOptions(row));
     const meter = this.#startMeter(liveSession, row);
     liveSession.egress.open(policy, {
@@ -164,7 +165,12 @@ export class Network implements Watcher {
     return {
       leave: async () => {
         meter?.close();
-        await Promise.all([ledger.close(), failureLedger.close(), meter && this.#saveTraffic(row.id, meter)]);
+        await Promise.all([
+          ledger.close(),
+          failureLedger.close(),
+          pageLedger.close(),
+          meter && this.#saveTraffic(row.id, meter),
+        ]);
       },
     };
   }

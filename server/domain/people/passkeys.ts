@@ -13,7 +13,7 @@ import { cleanName } from '../identity/names.ts';
 import { signInFailed } from './faults.ts';
 
 export const PASSKEYS_PER_ACCOUNT_MAX = 20;
-const CHALLENGE_VALIDITY_MS = 300_000;
+const CHALLENGE_LIFETIME_MS = 300_000;
 /** A challenge allows one attempt. */
 const TRIES_MAX = 1;
 
@@ -94,7 +94,7 @@ export class Passkeys {
     const now = this.#parts.clock.now();
     const ticket = newId<TicketId>(now);
     await this.#parts.store.signInTickets.insert({
-      ...{ id: ticket, kind: 'passkey', challenge, createdAt: now, expiresAt: addMs(now, CHALLENGE_VALIDITY_MS) },
+      ...{ id: ticket, kind: 'passkey', challenge, createdAt: now, expiresAt: addMs(now, CHALLENGE_LIFETIME_MS) },
       ...(account ? { accountId: account } : {}),
     });
     return { ticket, publicKey: publicKey as JsonObject }; // The options of the library contain only JSON values.

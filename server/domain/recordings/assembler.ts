@@ -14,7 +14,7 @@ import type { ApplicationId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { RecordingKeys, RecordingStorage } from './storage.ts';
 
-const BATCH_SIZE = 10;
+const BATCH_MAX = 10;
 const TRIES_MAX = 5;
 /** How long an assembly waits for segments that are not stored yet. After this time, these segments are left out. */
 const SEGMENT_WAIT_MAX_MS = 15 * 60_000;
@@ -55,7 +55,7 @@ export class Assembler {
   async reconcile(): Promise<{ assembled: number; failed: number }> {
     const { rows, host } = this.#parts;
     const counts = { assembled: 0, failed: 0 };
-    for (const row of await rows.listPending(host, BATCH_SIZE)) {
+    for (const row of await rows.listPending(host, BATCH_MAX)) {
       const state = await this.#process(row);
       if (state === 'COMPLETED') counts.assembled++;
       if (state === 'FAILED') counts.failed++;

@@ -20,7 +20,7 @@ import type { RecordingKeys } from './storage.ts';
 import { isRecorded } from './watcher.ts';
 
 const DAY_MS = 86_400_000;
-const LINK_VALIDITY_MS = 6 * 3_600_000;
+const LINK_LIFETIME_MS = 6 * 3_600_000;
 /** Addresses in a playlist stay the same for this long, and are valid for six more hours. */
 const LINK_PERIOD_MS = 1_800_000;
 const PAGE_ID_PATTERN = /^\d{1,3}$/;
@@ -119,7 +119,7 @@ export class RecordingService implements Recordings {
     if (!page) throw noReplay('none');
     const segments = await this.#parts.rows.segments(session.id, page.page);
     const { addresses, clock } = this.#parts;
-    const expiresAt = new Date(Math.ceil(clock.now().getTime() / LINK_PERIOD_MS) * LINK_PERIOD_MS + LINK_VALIDITY_MS);
+    const expiresAt = new Date(Math.ceil(clock.now().getTime() / LINK_PERIOD_MS) * LINK_PERIOD_MS + LINK_LIFETIME_MS);
     const urlOf = (kind: 'init' | 'part') => (name: number) =>
       addresses.urlOf(session.applicationId, { session: session.id, page: page.page, kind, name }, expiresAt);
     const runs = [...new Set(segments.map(({ run }) => run))];
@@ -181,7 +181,7 @@ export class RecordingService implements Recordings {
     if (file.state === 'FAILED') return { pageId, status: file.state, error: FILE_FAILED_MESSAGE };
     if (file.state !== 'COMPLETED' || !file.completedAt) return { pageId, status: file.state };
     const { addresses, clock } = this.#parts;
-    const expiresAt = addMs(clock.now(), LINK_VALIDITY_MS);
+    const expiresAt = addMs(clock.now(), LINK_LIFETIME_MS);
     const artifact = { session: session.id, page, kind: 'file', name: file.assembly } as const;
     const downloadUrl = await addresses.urlOf(session.applicationId, artifact, expiresAt);
     return {

@@ -16,8 +16,8 @@ const ID = 's' as SessionId;
 const CRASHED_END: SessionEnd = { status: 'ERROR', reason: 'crashed' };
 
 /**
- * Ends a session while the database does not respond to the statement `unwritten`, and again two hours later, when it
- * does.
+ * Ends a session while the database does not respond to the statement `failingStatement`, and again two hours later,
+ * when it does.
  */
 async function endInOutage(failingStatement: 'decideEnd' | 'finish') {
   const clock = new ManualClock();

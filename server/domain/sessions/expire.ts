@@ -7,7 +7,7 @@ import type { Runtime } from '../../kit/runtime.ts';
 import type { Endings } from './endings.ts';
 import type { LiveSession, LiveSessions } from './live.ts';
 
-const BATCH_SIZE = 100;
+const BATCH_MAX = 100;
 
 export interface ExpireParts extends Pick<Runtime, 'clock' | 'host'> {
   readonly rows: SessionRows;
@@ -31,7 +31,7 @@ export async function expireSessions(parts: ExpireParts): Promise<{ ended: numbe
   const settledCount = await parts.endings.settle();
   for (const live of parts.liveSessions.all) await live.presence.retryUnwrittenChange();
   const now = parts.clock.now();
-  const dueRows = await parts.rows.due(parts.host, now, BATCH_SIZE);
+  const dueRows = await parts.rows.due(parts.host, now, BATCH_MAX);
   const ends = dueRows.flatMap(row => {
     if (parts.endings.isUnwritten(row.id)) return []; // `settle` has just tried to write this end.
     const live = parts.liveSessions.get(row.id);

@@ -1,5 +1,5 @@
-// The session operations of the API. create.ts creates sessions, browser-starter.ts and endings.ts start and end browsers,
-// presence.ts counts clients, expire.ts ends sessions that are due.
+// The session operations of the API. create.ts creates sessions, browser-starter.ts and endings.ts start and end
+// browsers, presence.ts counts clients, expire.ts ends sessions that are due.
 import type { Actor } from '../../engines/store/rows/events.ts';
 import type { SessionEnd, SessionFilter, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import { addMs, type Clock } from '../../kit/clock.ts';

@@ -15,7 +15,7 @@ import type { StartGate } from './start-gate.ts';
 /** A browser that has been waiting this long is replaced. */
 const WAIT_MAX_MS = 30 * 60_000;
 /** Browsers with settings that have not been requested for this long are no longer started in advance. */
-const LAUNCH_MEMORY_MS = 10 * 60_000;
+const LAUNCH_RETENTION_MS = 10 * 60_000;
 const START_TIMEOUT_MS = 30_000;
 const BACKOFF_MIN_MS = 1_000;
 const BACKOFF_MAX_MS = 60_000;
@@ -277,7 +277,7 @@ export class WarmPool {
   #remember(settingsKey: string, launch: LaunchSettings): void {
     if (settingsKey === this.#defaultSettingsKey) return;
     this.#recentLaunches.delete(settingsKey);
-    this.#recentLaunches.set(settingsKey, { launch, until: addMs(this.#parts.clock.now(), LAUNCH_MEMORY_MS) });
+    this.#recentLaunches.set(settingsKey, { launch, until: addMs(this.#parts.clock.now(), LAUNCH_RETENTION_MS) });
     const [oldest] = this.#recentLaunches.keys();
     if (this.#recentLaunches.size > this.#parts.size && oldest !== undefined) this.#recentLaunches.delete(oldest);
   }

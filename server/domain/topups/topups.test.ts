@@ -10,8 +10,8 @@ import { TopUps, type TopUpsParts } from './topups.ts';
 
 const STARTED_AT = new Date('2026-11-20T10:00:00.000Z');
 /**
- * When the checkout is credited, in milliseconds after `START`: shortly after a full second, so that polling once a
- * second or less often would notice the credit much later.
+ * When the checkout is credited, in milliseconds after `STARTED_AT`: shortly after a full second, so that polling once
+ * a second or less often would notice the credit much later.
  */
 const CREDITED_AFTER_MS = 1_010;
 const REPORT_DELAY_MAX_MS = 200;

@@ -1,5 +1,5 @@
-// While a backup links the files that it copies, code that removes a stored or staged file links it in the folder of the
-// backup first, because the copied database may still refer to the file.
+// While a backup links the files that it copies, code that removes a stored or staged file links it in the folder of
+// the backup first, because the copied database may still refer to the file.
 import { link, mkdir, readdir } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { hasCode } from '../../kit/durable.ts';
@@ -19,8 +19,8 @@ const FOLDER_NAME_PATTERN = /^\.backup-(linking-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[
 export const isBackupFolder = (name: string): boolean => FOLDER_NAME_PATTERN.test(name);
 
 /**
- * Links the file in the folder of each backup of this data folder that is linking files. Never rejects, because a backup
- * must not prevent a removal.
+ * Links the file in the folder of each backup of this data folder that is linking files. Never rejects, because a
+ * backup must not prevent a removal.
  */
 export async function linkForBackups(dataDir: string, file: string): Promise<void> {
   const names = await readdir(dataDir).catch(() => []);

@@ -3,7 +3,7 @@
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
 
 const RP_NAME = 'Berth';
-const CHALLENGE_TIMEOUT_MS = 300_000;
+const CHALLENGE_LIFETIME_MS = 300_000;
 
 export interface RelyingParty {
   /** The origin of the page. */
@@ -39,7 +39,7 @@ export async function registrationChallenge(
     userID: new Uint8Array(Buffer.from(person.id)),
     userName: person.email,
     userDisplayName: person.name,
-    timeout: CHALLENGE_TIMEOUT_MS,
+    timeout: CHALLENGE_LIFETIME_MS,
     excludeCredentials: existingPasskeys.map(descriptorOf),
     authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
   });
@@ -75,7 +75,7 @@ export async function authenticationChallenge(
   const { generateAuthenticationOptions } = await loadLibrary();
   const options = await generateAuthenticationOptions({
     rpID: party.id,
-    timeout: CHALLENGE_TIMEOUT_MS,
+    timeout: CHALLENGE_LIFETIME_MS,
     userVerification: 'required',
     ...(allowedPasskeys.length > 0 ? { allowCredentials: allowedPasskeys.map(descriptorOf) } : {}),
   });
@@ -92,7 +92,7 @@ export async function signingChallenge(
   const options = await generateAuthenticationOptions({
     rpID: party.id,
     challenge: new Uint8Array(bytes),
-    timeout: CHALLENGE_TIMEOUT_MS,
+    timeout: CHALLENGE_LIFETIME_MS,
     userVerification: 'required',
     allowCredentials: allowedPasskeys.map(descriptorOf),
   });

@@ -9,7 +9,7 @@ import { isObject, type Json, type JsonObject, textAt } from '../../kit/json.ts'
 import type { Log } from '../../kit/log.ts';
 import { type Closeable, Scope } from '../../kit/scope.ts';
 import { withTimeout } from '../../kit/wait.ts';
-import { type ChangedPage, Control, type Geolocation, OPEN_PAGES_MAX, type Page } from './control.ts';
+import { type ChangedPage, Control, type Geolocation, type Page } from './control.ts';
 import { type Cookie, cookiesIn, cookieToSet } from './cookies.ts';
 import type { DownloadListener } from './download-events.ts';
 import { Extensions } from './extensions.ts';
@@ -20,6 +20,7 @@ import { type ClientListener, type CommandTap, MuxClient, type Policy } from './
 import { NavigationGuard, type NavigationRule } from './navigation-guard.ts';
 import { Observation, type ObservedTarget, type Observer } from './observation.ts';
 import { PageAttachment } from './page-attachment.ts';
+import { OPEN_PAGES_MAX } from './page-limit.ts';
 import { DOWNLOADS_FOLDER } from './policies.ts';
 
 /**
@@ -313,15 +314,20 @@ export class Browser implements Closeable {
 
   /** Calls the listener for each page that is closed because the browser already had `pagesMax` pages. */
   onPageRefused(listener: () => void): void {
-    this.#control.onPageRefused(listener);
+    this.#control.pageLimit.onRefused(listener);
   }
 
-  get pageCount(): number {
-    return this.#control.pageCount;
+  /** Whether a further page would be closed. */
+  get isPageLimitReached(): boolean {
+    return this.#control.pageLimit.isReached;
   }
 
-  /** Opens an empty page in the foreground of the default browser context. Returns its target id. */
+  /**
+   * Opens an empty page in the foreground of the default browser context. Returns its target id, or undefined if the
+   * browser has `pagesMax` pages.
+   */
   async newPage(): Promise<string | undefined> {
+    if (this.isPageLimitReached) return undefined;
     return textAt(await this.#control.send('Target.createTarget', { url: 'about:blank' }), 'targetId');
   }
 
@@ -414,7 +420,10 @@ export class Browser implements Closeable {
   }
 
   #openObservation(): Observation {
-    return new Observation(this.#mux, this.#holds, id => this.#appendNote(`+${id}`));
+    return new Observation(this.#mux, this.#holds, {
+      beforeUse: id => this.#appendNote(`+${id}`),
+      isIgnored: targetId => this.#control.pageLimit.isRefused(targetId),
+    });
   }
 
   /**
@@ -496,7 +505,9 @@ export class Browser implements Closeable {
     const hasDefaultPage = this.#control.pages.some(
       page => page.contextId === this.#defaultContextId && !unresponsivePages.includes(page),
     );
-    if (!hasDefaultPage) await this.#control.send('Target.createTarget', { url: 'about:blank' });
+    const { pageLimit } = this.#control;
+    if (!hasDefaultPage)
+      await pageLimit.createOwn(() => this.#control.send('Target.createTarget', { url: 'about:blank' }));
   }
 
   #clientHandle(client: MuxClient, getRootId: () => string | undefined = () => client.channelId): BrowserClient {

@@ -7,13 +7,12 @@ import { COMMAND_TIMEOUT_MS, CommandSender } from './command-sender.ts';
 import { type DownloadListener, dispatchDownloadEvent } from './download-events.ts';
 import { type IncomingMessage, SERVER_ERROR } from './messages.ts';
 import { type Channel, type ChannelOwner, type Mux, type OnResponse, ProtocolFailure } from './mux.ts';
+import { PageLimit } from './page-limit.ts';
 
 /** The maximum wait for an unresponsive page. After that, the page counts as closed until the next client connects. */
 const UNRESPONSIVE_PAGE_TIMEOUT_MS = 6 * 3600_000;
 /** Events beyond this number are dropped. The downloaded files are still found in the downloads folder. */
 const BUFFERED_DOWNLOAD_EVENTS_MAX = 1000;
-/** The maximum number of pages of a browser. A page beyond it is closed as soon as it is created. */
-export const OPEN_PAGES_MAX = 200;
 const WEB_URL_PATTERN = /^https?:/;
 const FAVICON_TIMEOUT_MS = 500;
 const FAVICON_CHARACTERS_MAX = 2048;
@@ -50,9 +49,8 @@ export class Control implements ChannelOwner {
   readonly #mux: Mux;
   readonly #commandSender: CommandSender;
   readonly #pages = new Map<string, Page>();
-  /** The target ids of the pages that were created and not destroyed, also of those that are not attached yet. */
-  readonly #pageIds = new Set<string>();
-  #onPageRefused = (): void => {};
+  /** A page that it refuses is closed as soon as it is created. */
+  readonly pageLimit = new PageLimit();
   readonly #probes = new SingleFlight<string, boolean>();
   /** Ids of the pages found so far, by the channel of the tab whose pages are being listed. */
   readonly #pageIdsByTabChannel = new Map<string, Set<string>>();
@@ -79,6 +77,7 @@ export class Control implements ChannelOwner {
     // server. Resuming the popup would also resume it for clients, before they have added their scripts to it
     // (measured).
     await this.send('Target.setDiscoverTargets', { discover: true });
+    this.pageLimit.activate();
   }
 
   /** Reports downloads to the listener, including those that began before it was set. */
@@ -88,17 +87,8 @@ export class Control implements ChannelOwner {
       dispatchDownloadEvent(method, params, listener);
   }
 
-  /** Calls the listener for each page that is closed because of OPEN_PAGES_MAX. */
-  onPageRefused(listener: () => void): void {
-    this.#onPageRefused = listener;
-  }
-
   get channelId(): string | undefined {
     return this.#root?.id;
-  }
-
-  get pageCount(): number {
-    return this.#pageIds.size;
   }
 
   get pages(): readonly Page[] {
@@ -242,10 +232,10 @@ export class Control implements ChannelOwner {
     const targetId = textAt(info, 'targetId') ?? textAt(event.params, 'targetId');
     switch (event.method) {
       case 'Target.targetCreated':
-        this.#onPageChanged(info);
-        return this.#onTargetCreated(info);
+        this.#onTargetCreated(info);
+        return this.#onPageChanged(info);
       case 'Target.targetDestroyed':
-        if (targetId) this.#pageIds.delete(targetId);
+        if (targetId) this.pageLimit.forget(targetId);
         return;
       case 'Target.targetInfoChanged':
         return this.#onPageChanged(info);
@@ -272,6 +262,7 @@ export class Control implements ChannelOwner {
   #onPageChanged(info: JsonObject | undefined): void {
     const [targetId, url] = [textAt(info, 'targetId'), textAt(info, 'url')];
     if (textAt(info, 'type') !== 'page' || targetId === undefined || url === undefined) return;
+    if (this.pageLimit.isRefused(targetId)) return;
     if (WEB_URL_PATTERN.test(url) && (url !== this.#changedPage?.url || targetId !== this.#changedPage.targetId))
       this.#changedPage = { targetId, url };
   }
@@ -279,13 +270,11 @@ export class Control implements ChannelOwner {
   #onTargetCreated(info: JsonObject | undefined): void {
     const targetId = textAt(info, 'targetId');
     if (textAt(info, 'type') !== 'page' || targetId === undefined) return;
-    // The page may be closed before Chromium responds to these commands.
-    if (this.#pageIds.size >= OPEN_PAGES_MAX) {
-      this.send('Target.closeTarget', { targetId }).catch(() => {});
-      return this.#onPageRefused();
-    }
-    this.#pageIds.add(targetId);
-    this.send('Target.attachToTarget', { targetId, flatten: true }).catch(() => {});
+    // Closing a page that is being prerendered would close the page that contains its address.
+    const isAdmitted = textAt(info, 'subtype') === 'prerender' || this.pageLimit.admits(targetId);
+    const command = isAdmitted ? 'Target.attachToTarget' : 'Target.closeTarget';
+    // The page may be closed before Chromium responds.
+    this.send(command, isAdmitted ? { targetId, flatten: true } : { targetId }).catch(() => {});
   }
 
   #onAttached(parent: Channel, id: string | undefined, info: JsonObject | undefined): void {

@@ -115,8 +115,9 @@ const isError = (value: unknown): boolean =>
   isObject(value) && typeof value.code === 'number' && typeof value.message === 'string';
 
 /**
- * Like parseIncomingMessage, but decodes the image of a screencast frame directly from the bytes. Parsing would create two
- * strings of half a megabyte per frame, and their garbage collection would be most of the cost of recording (measured).
+ * Like parseIncomingMessage, but decodes the image of a screencast frame directly from the bytes. Parsing would create
+ * two strings of half a megabyte per frame, and their garbage collection would be most of the cost of recording
+ * (measured).
  */
 export function parseEvent(message: Buffer): IncomingMessage {
   if (!matchesAt(message, 0, FRAME_HEAD)) return parseIncomingMessage(message);

@@ -104,7 +104,9 @@ export class Mux implements Closeable {
     });
   }
 
-  /** Reports a message that could not be handled. After UNREADABLE_MESSAGES_MAX of them, the browser counts as failed. */
+  /**
+   * Reports a message that could not be handled. After UNREADABLE_MESSAGES_MAX of them, the browser counts as failed.
+   */
   reportUnreadable(error: unknown): void {
     if (++this.#unreadableCount <= UNREADABLE_MESSAGES_MAX) this.#onUnreadable(error);
     if (this.#unreadableCount === UNREADABLE_MESSAGES_MAX)

@@ -42,19 +42,28 @@ export interface Observer {
   target(target: ObservedTarget): void;
 }
 
+export interface ObservationOptions {
+  /** Called with the id of the channel before it is used. */
+  readonly beforeUse: (channelId: string) => void;
+  /** Whether a new page is not reported to observers, because it is being closed. */
+  readonly isIgnored: (targetId: string) => boolean;
+}
+
 export class Observation implements ChannelOwner {
   readonly #mux: Mux;
   readonly #holds: Holds;
   readonly #commandSender: CommandSender;
   readonly #targets = new Map<string, Target>();
   readonly #observers = new Set<Observer>();
+  readonly #isIgnored: ObservationOptions['isIgnored'];
   /** Resolves when all existing targets have been reported. */
   readonly whenOpened: Promise<void>;
   #root: Channel | undefined;
 
-  constructor(mux: Mux, holds: Holds, beforeUse: (channelId: string) => void) {
+  constructor(mux: Mux, holds: Holds, { beforeUse, isIgnored }: ObservationOptions) {
     this.#mux = mux;
     this.#holds = holds;
+    this.#isIgnored = isIgnored;
     this.#commandSender = new CommandSender(mux);
     this.whenOpened = this.#open(beforeUse);
     this.whenOpened.catch(() => {}); // observers await `whenOpened` and get the error there
@@ -114,9 +123,11 @@ export class Observation implements ChannelOwner {
     const isNew = params?.waitingForDebugger === true;
     const targetParams = { id: targetId, kind, isNew, info, parent: this.#targets.get(parent.id) };
     const target = new Target(targetParams, channel, this.#commandSender, this.#onError);
-    this.#targets.set(channelId, target);
-    target.post('Target.setAutoAttach', autoAttachParams(CHILD_KINDS));
-    for (const observer of this.#observers) this.#notify(observer, target);
+    if (!this.#isIgnored(targetId)) {
+      this.#targets.set(channelId, target);
+      target.post('Target.setAutoAttach', autoAttachParams(CHILD_KINDS));
+      for (const observer of this.#observers) this.#notify(observer, target);
+    }
     // Sent even if the target is not waiting, because otherwise `window.open` hangs in Chromium.
     this.#holds.whenNotHeld(channel, kind, parent.targetId, () => target.post('Runtime.runIfWaitingForDebugger'));
   }

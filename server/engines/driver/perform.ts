@@ -200,8 +200,8 @@ const PERFORMERS: Performers = {
 const LOAD_OPTIONS = { waitUntil: 'load', timeout: NAVIGATION_TIMEOUT_MS } as const;
 
 /**
- * Opens a URL. A page that does not finish loading within `ACTION_TIMEOUT_MS` after its document was parsed is used as it is. A
- * download does not open a page and is not an error.
+ * Opens a URL. A page that does not finish loading within `ACTION_TIMEOUT_MS` after its document was parsed is used as
+ * it is. A download does not open a page and is not an error.
  */
 async function goTo(page: Page, url: string): Promise<void> {
   try {

@@ -51,7 +51,9 @@ export interface EgressListener {
    */
   redactText?(text: string): string;
   refused?(refusal: Refusal): void;
-  /** Called when a host could not be reached or did not send a valid response, if the current policy allows the host. */
+  /**
+   * Called when a host could not be reached or did not send a valid response, if the current policy allows the host.
+   */
   failed?(failure: HostFailure): void;
   proxyFailed?(failure: ProxyFailure): void;
 }

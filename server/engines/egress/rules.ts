@@ -36,7 +36,8 @@ export type Verdict = { readonly isAllowed: true } | { readonly isAllowed: false
 
 /** The first match decides, so narrower ranges come first. */
 const REFUSED_RANGES: ReadonlyArray<readonly [AddressRule, readonly string[]]> = [
-  // Metadata services: the common address, container tasks, Alibaba, Azure's wire server (a public address), Oracle, AWS and Google over IPv6.
+  // Metadata services: the common address, container tasks, Alibaba, Azure's wire server (a public address), Oracle,
+  // AWS and Google over IPv6.
   ['metadata', ['169.254.169.254/32', '169.254.170.2/32', '169.254.170.23/32', '100.100.100.200/32']],
   ['metadata', ['168.63.129.16/32', '192.0.0.192/32', 'fd00:ec2::/32', 'fd20:ce::254/128']],
   ['unspecified', ['0.0.0.0/32', '::/128']],
@@ -70,7 +71,10 @@ interface Embedding {
   readonly positions: readonly [number, number, number, number];
   /** Whether the IPv4 bytes are stored inverted, as in Teredo. */
   readonly isInverted?: boolean;
-  /** Whether the IPv4 address may instead be at other positions. The embedding is ignored if its first IPv4 byte is zero. */
+  /**
+   * Whether the IPv4 address may instead be at other positions. The embedding is ignored if its first IPv4 byte is
+   * zero.
+   */
   readonly isOptional?: boolean;
 }
 

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../kit/json.ts';
 import { fetchJson, type SendRequest } from './fetch-json.ts';
 import { OpenIdError } from './trouble.ts';
 
-const CACHE_AGE_MS_MAX = 600_000;
+const CACHE_MAX_AGE_MS = 600_000;
 const REFETCH_AGE_MS_MAX = 30_000;
 const KEY_SETS_MAX = 1_000;
 const KEYS_PER_SET_MAX = 100;
@@ -29,7 +29,7 @@ export class KeySets {
   /** Returns a function that finds the key that an ID token names, in the key set at this address. */
   keyFinderFor(jwksUri: string): JWTVerifyGetKey {
     return async (header, token) => {
-      const cachedSet = await this.#keySetAt(jwksUri, CACHE_AGE_MS_MAX);
+      const cachedSet = await this.#keySetAt(jwksUri, CACHE_MAX_AGE_MS);
       try {
         return await cachedSet.get(header, token);
       } catch (error) {

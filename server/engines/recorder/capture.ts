@@ -180,7 +180,8 @@ export class Capture implements Closeable {
   }
 
   /**
-   * Starts the screencast at the first paint, which Chromium reports once for each document, or after FIRST_PAINT_TIMEOUT_MS.
+   * Starts the screencast at the first paint, which Chromium reports once for each document, or after
+   * FIRST_PAINT_TIMEOUT_MS.
    */
   async #beginAtFirstPaint(): Promise<void> {
     this.#options.channel.post('Page.enable');

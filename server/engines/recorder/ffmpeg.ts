@@ -171,8 +171,8 @@ export class Ffmpeg {
       ];
       const frameCounts = footages.map(({ times }) => times.length);
       const sampleCount = frameCounts.reduce((sum, count) => sum + count, 0);
-      const deadlineMs = ENCODE_TIMEOUT_MS + EXTRA_SEGMENT_TIMEOUT_MS * (footages.length - 1);
-      const fragment = await this.#encodeFragment(args, input, sampleCount, deadlineMs, signal);
+      const timeoutMs = ENCODE_TIMEOUT_MS + EXTRA_SEGMENT_TIMEOUT_MS * (footages.length - 1);
+      const fragment = await this.#encodeFragment(args, input, sampleCount, timeoutMs, signal);
       return isSingleSegment ? [fragment] : splitAtKeyFrames(fragment, frameCounts);
     } finally {
       await Promise.all(openFiles.map(file => file.close()));
@@ -204,11 +204,11 @@ export class Ffmpeg {
     args: readonly string[],
     input: EncoderInput,
     samples: number,
-    deadlineMs: number,
+    timeoutMs: number,
     signal?: AbortSignal,
   ): Promise<Fragment> {
     const run = (inner: AbortSignal): Promise<Buffer> => this.#run(args, input, inner);
-    return parseFragment(await withDeadline(deadlineMs, 'ffmpeg to encode a segment', run, signal), samples);
+    return parseFragment(await withDeadline(timeoutMs, 'ffmpeg to encode a segment', run, signal), samples);
   }
 
   async #run(args: readonly string[], { stdin, files }: EncoderInput, signal: AbortSignal): Promise<Buffer> {

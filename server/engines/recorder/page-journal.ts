@@ -79,7 +79,8 @@ export class PageJournal {
   }
 
   /**
-   * Resumes the recording that an earlier process left unfinished: reports its complete segments and continues the open segment.
+   * Resumes the recording that an earlier process left unfinished: reports its complete segments and continues the open
+   * segment.
    */
   static async resume(
     folder: PageFolder,

@@ -136,8 +136,8 @@ export class Recorder implements Closeable {
   }
 
   /**
-   * Call when someone watches the recording. For the next WATCHED_TIMEOUT_MS, its segments are encoded without delay. Resolves
-   * when segments that were held back are stored.
+   * Call when someone watches the recording. For the next WATCHED_TIMEOUT_MS, its segments are encoded without delay.
+   * Resolves when segments that were held back are stored.
    */
   async markWatched(session: string): Promise<void> {
     const recording = this.#sessions.get(session);

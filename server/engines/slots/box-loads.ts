@@ -12,7 +12,8 @@ const LAST_CHECK_WEIGHT = 0.07;
 /** A box whose average is greater than this is in use. A page that does nothing stays below it. */
 const IN_USE_PROCESSORS_MIN = 0.01;
 /**
- * A box still counts as in use for this many checks (30 seconds) after its average was last greater than IN_USE_PROCESSORS_MIN.
+ * A box still counts as in use for this many checks (30 seconds) after its average was last greater than
+ * IN_USE_PROCESSORS_MIN.
  */
 const IN_USE_CHECKS_MAX = 150;
 

@@ -18,8 +18,8 @@ test('refuses more slots than there are user ids only if each browser has its ow
 });
 
 /**
- * Calls `openSlots` with this data folder, and returns the error message. No browser is started, because the setup fails
- * first.
+ * Calls `openSlots` with this data folder, and returns the error message. No browser is started, because the setup
+ * fails first.
  */
 async function startError(dataDir: string): Promise<string> {
   const limits = { memoryBytes: 1, diskBytes: 1, pids: 1, cpus: 1 };

@@ -1,5 +1,5 @@
-// Decides at the start of the server how boxes are isolated: as root, rootless, or as ordinary processes. Throws if this
-// machine cannot provide the configured isolation.
+// Decides at the start of the server how boxes are isolated: as root, rootless, or as ordinary processes. Throws if
+// this machine cannot provide the configured isolation.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Fault, reason } from '../../kit/fault.ts';

@@ -109,8 +109,8 @@ export async function waitUntilRunning(
 }
 
 /**
- * Throws the chain's exit error if the chain exits within EXIT_TIMEOUT_MS. The exit may be the cause of the failure, even
- * if the failure was detected first.
+ * Throws the chain's exit error if the chain exits within EXIT_TIMEOUT_MS. The exit may be the cause of the failure,
+ * even if the failure was detected first.
  */
 const rethrowExit = (exitPromise: Promise<never>): Promise<void> =>
   withTimeout(EXIT_TIMEOUT_MS, 'the chain to exit', () => exitPromise).catch(error => {

@@ -13,7 +13,7 @@ import { openTarget, type StoreOptions } from './open-store.ts';
 
 /** Long enough for a checkpoint, which writes all changed buffers from memory to a disk that may be slow. */
 const STATEMENT_TIMEOUT_MS = 300_000;
-const SEGMENT_NAME = /^[0-9A-F]{24}$/;
+const SEGMENT_NAME_PATTERN = /^[0-9A-F]{24}$/;
 /**
  * Folders whose contents belong to the running process or are created again when PostgreSQL starts. The folders
  * themselves must exist.
@@ -89,7 +89,7 @@ async function begin(client: pg.Client, dataDir: string): Promise<Omit<BaseBacku
       const { labelfile: label, segment: lastSegment } = stopResult.rows[0] ?? {};
       const names = await readdir(join(cluster, 'pg_wal'));
       const segments = names
-        .filter(one => SEGMENT_NAME.test(one) && one >= firstSegment && one <= String(lastSegment))
+        .filter(one => SEGMENT_NAME_PATTERN.test(one) && one >= firstSegment && one <= String(lastSegment))
         .sort();
       if (segments[0] !== firstSegment)
         throw new Error(`the backup is incomplete: segment ${firstSegment} of the write-ahead log is missing`);

@@ -188,8 +188,8 @@ class PoolDriver implements Driver {
 }
 
 /**
- * Whether the error means that no connection of the pool became free within `FREE_CONNECTION_TIMEOUT_MS`. This error has
- * no code, so its message is compared.
+ * Whether the error means that no connection of the pool became free within `FREE_CONNECTION_TIMEOUT_MS`. This error
+ * has no code, so its message is compared.
  */
 const isPoolFull = (error: unknown): boolean => reason(error) === 'timeout exceeded when trying to connect';
 

@@ -13,7 +13,9 @@ export interface MasterKey {
 export interface MasterKeySource {
   /** The name of the source, for use in error messages. */
   readonly name: string;
-  /** Returns all available keys. The first one is the key to use. `isFirst`: whether no data key has been wrapped yet. */
+  /**
+   * Returns all available keys. The first one is the key to use. `isFirst`: whether no data key has been wrapped yet.
+   */
   read(options: { readonly isFirst: boolean }): Promise<readonly MasterKey[]>;
   /** Returns the key that replaces the one in use. From then on, `read` returns both keys. */
   next(currentId: string): Promise<MasterKey>;

@@ -1,7 +1,7 @@
 // The rows of the vault: data keys, wrapped by a master key.
 
 export interface DataKeyRow {
-  /** The id of an application or a consumer, or INSTALLATION. */
+  /** The id of an application or a consumer, or INSTALLATION_ID. */
   readonly owner: string;
   /** The id of the master key that wraps the data key. */
   readonly master: string;

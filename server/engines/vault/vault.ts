@@ -10,7 +10,7 @@ import { type DataKeyRow, type DataKeyRows, INSTALLATION_ID } from './rows.ts';
 
 /** Identifies the row and the version to which sealed data is bound. */
 export interface SealBinding {
-  /** The id of an application or a consumer, or INSTALLATION. */
+  /** The id of an application or a consumer, or INSTALLATION_ID. */
   readonly owner: string;
   readonly kind: string;
   readonly id: string;

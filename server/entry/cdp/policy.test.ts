@@ -9,12 +9,12 @@ let contextIds: string[] = [];
 const preparedContexts: string[] = [];
 let closeRequestCount = 0;
 const downloadCaptures: string[] = [];
-let pageCount = 1;
+let isPageLimitReached = false;
 const browser = {
   contextsMax: 50,
   pagesMax: 200,
-  get pageCount() {
-    return pageCount;
+  get isPageLimitReached() {
+    return isPageLimitReached;
   },
   downloadFolder: DOWNLOAD_FOLDER,
   uploadFolder: '/tmp/.uploads',
@@ -144,11 +144,11 @@ test('refuses the fifty-first browser context', async () => {
 
 test('refuses a page beyond the limit, and creates one below it', async () => {
   const params = { url: 'about:blank' };
-  pageCount = 200;
+  isPageLimitReached = true;
   assert.equal(word(await judge('Target.createTarget', params)), 'refuse');
-  pageCount = 199;
+  isPageLimitReached = false;
   assert.equal(word(await judge('Target.createTarget', params)), 'pass');
-  pageCount = 1;
+  assert.equal(word(await judge('Target.createTarget', { ...params, hidden: true })), 'refuse');
 });
 
 test('responds to Browser.close without sending it to the browser, and asks the session to close', async () => {

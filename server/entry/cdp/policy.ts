@@ -19,13 +19,12 @@ import { shownEvent, withoutTitle } from './masked-events.ts';
 import { MaskedRequests } from './masked-requests.ts';
 import { TraceStreams } from './trace-streams.ts';
 
-/** The maximum number of browser contexts that clients may have open at once in a session. */
 const UPLOADS_PREFIX = '/tmp/.uploads/';
 const REFUSED_SCHEMES = ['file:', 'chrome:', 'chrome-untrusted:', 'devtools:', 'view-source:'];
 /** URLs with these schemes contain another URL. On the web, at most one level of nesting occurs. */
 const WRAPPING_SCHEMES = ['blob:', 'filesystem:'];
 const SCHEME_DEPTH_MAX = 4;
-const SCHEME = /^[a-z][a-z0-9+.-]*:/i;
+const SCHEME_PATTERN = /^[a-z][a-z0-9+.-]*:/i;
 /** The same limit as in Chromium, which does not open longer URLs. */
 const URL_CHARS_MAX = 2 * 1024 ** 2;
 /** The maximum number of characters of a value that an error message quotes. */
@@ -200,8 +199,10 @@ function withRealPaths(params: JsonObject, files: readonly string[], uploadFolde
  * Chromium opens an empty page for a javascript: URL and does not run the script. With the managed policies, which
  * block some schemes, that page never responds, so about:blank is opened instead.
  */
-function judgeNewTarget(params: JsonObject, { pageCount, pagesMax, downloadFolder }: Browser): Verdict {
-  if (pageCount >= pagesMax)
+function judgeNewTarget(params: JsonObject, { isPageLimitReached, pagesMax, downloadFolder }: Browser): Verdict {
+  if (params.hidden === true)
+    return { refuse: 'Target.createTarget is refused with hidden: true: a hidden page would not count as a page.' };
+  if (isPageLimitReached)
     return { refuse: `The session already has ${pagesMax} pages, which is the limit. Close one first.` };
   const isScript = typeof params.url === 'string' && URL.parse(params.url)?.protocol === 'javascript:';
   return isScript ? { rewrite: { ...params, url: 'about:blank' } } : judgeNavigation(params, downloadFolder);
@@ -250,7 +251,7 @@ function refusedScheme(url: string, downloads: string): string | undefined {
   let remainingUrl = url.replace(/[\t\n\r]+/g, '');
   for (let depth = 0; depth < SCHEME_DEPTH_MAX; depth++) {
     remainingUrl = remainingUrl.replace(/^[\0- ]+/, '');
-    const scheme = SCHEME.exec(remainingUrl)?.[0];
+    const scheme = SCHEME_PATTERN.exec(remainingUrl)?.[0];
     if (scheme === undefined) return undefined;
     const protocol = scheme.toLowerCase();
     if (protocol === 'file:' && isOwnFile(remainingUrl, downloads)) return undefined;

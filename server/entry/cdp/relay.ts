@@ -38,7 +38,9 @@ const NOTED_ARRIVING_BYTES_MIN = 1024 ** 2;
 const PING_INTERVAL_MS = 20_000;
 /** A client that sends no byte for this long is considered gone. It gets at least two pings in this time. */
 const SILENCE_TIMEOUT_MS = 55_000;
-/** The minimum time between two checks for silence. The sum of this time and `SILENCE_TIMEOUT_MS` is less than a minute. */
+/**
+ * The minimum time between two checks for silence. The sum of this time and `SILENCE_TIMEOUT_MS` is less than a minute.
+ */
 const CHECK_INTERVAL_MS_MIN = 1_000;
 /**
  * The slowest rate at which a client may read. A ping arrives after everything that was written before it, so a client

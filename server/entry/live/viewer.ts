@@ -212,7 +212,9 @@ export class Viewer {
   async #openTab(): Promise<void> {
     const { viewing, claims } = this.#parts;
     const page = await viewing.newTab();
-    if (page === undefined || claims.page !== undefined) return;
+    if (page === undefined)
+      return this.#refuse('newTab', 'The tab could not be opened. Close another tab, and try again.');
+    if (claims.page !== undefined) return;
     const tryShow = (): boolean => {
       if (this.#mayDrive) this.#watch(page);
       return this.#pageWatch?.page === page;

@@ -54,7 +54,9 @@ export const recordExpression = ({ type, at, actor, detail }: EventToRecord): Ra
     ${EVENTS_PER_SESSION_MAX}::integer, ${DETAIL_BYTES_MAX}::integer, ${LOCK_SPACE}::integer)`;
 };
 
-/** Returns an expression that records an application event. A statement selects it as a column from the changed rows. */
+/**
+ * Returns an expression that records an application event. A statement selects it as a column from the changed rows.
+ */
 export const applicationEventExpression = (
   application: RawBuilder<unknown>,
   { type, at, actor, detail }: ApplicationEventToRecord,
