@@ -150,8 +150,8 @@ export type ServerMessage =
       readonly canGoForward: boolean;
       readonly loading: boolean;
       /**
-       * `dialog`, `select` and `files` are the dialog, drop-down list and file chooser that the page has open. Set only
-       * for the viewer in control.
+       * `dialog`, `select` and `files` are the dialog, drop-down list and file chooser that the page has open. `files`
+       * says how many files the chooser accepts. Set only for the viewer in control.
        */
       readonly dialog: DialogState | null;
       readonly select: SelectState | null;

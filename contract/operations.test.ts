@@ -23,12 +23,12 @@ test('every repeatable operation declares the secret fields of its response', ()
 test('only POST operations for agent keys or accounts accept an idempotency key, and each operation declares the errors of its optional headers', () => {
   for (const id of OPERATION_IDS) {
     const { method, credential, mayWait, headers: ownHeaders } = operation(id);
-    const headers = Object.keys({
+    const headerNames = Object.keys({
       ...propertiesOf(optionalHeadersOf(id)),
       ...(ownHeaders && propertiesOf(ownHeaders)),
     });
     const takesIdempotencyKey = method === 'POST' && ['agentKey', 'account', 'agentKeyOrAccount'].includes(credential);
-    assert.equal(headers.includes('idempotency-key'), takesIdempotencyKey, id);
+    assert.equal(headerNames.includes('idempotency-key'), takesIdempotencyKey, id);
     assert.equal(errorsOf(id).includes('idempotency_conflict'), takesIdempotencyKey, id);
     if (mayWait)
       for (const code of ['concurrency_limit', 'rate_limited', 'capacity'] as const)

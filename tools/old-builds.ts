@@ -6,7 +6,7 @@ import { join } from 'node:path';
 const COMPLETE_NAME = /^[0-9a-f]{16}$/;
 /** Matches the folder name of a build that is being made. */
 const UNFINISHED_NAME = /^(making-|[0-9a-f]{16}\.)/;
-/** A build takes a minute. A build that is unfinished after this time was killed. */
+/** A build takes about a minute. One that is still unfinished after this time is assumed to have been killed. */
 const BUILD_MS_MAX = 86_400_000;
 
 /**

@@ -561,7 +561,7 @@ test('the complete connect address can be copied while its signing key is hidden
     await server.release(id);
   }));
 
-test('an unknown filter in the address shows all sessions, and a session without a replay shows the reason', () =>
+test('an unknown filter in the address shows all sessions, and a session without a replay shows why it has none', () =>
   visitSessions(server, link, DESKTOP, async ({ page }) => {
     const { id } = await server.createSession({ browserSettings: { recordSession: false } });
     await server.release(id);

@@ -53,7 +53,7 @@ async function drive(stagehand: Stagehand): Promise<void> {
   assert.ok((await page.screenshot()).length > 1000);
 }
 
-const listLiveSessions = async (): Promise<Session[]> =>
+const listOpenSessions = async (): Promise<Session[]> =>
   (await server.api<Session[]>('GET', '/v1/browsers/sessions?status=PENDING,RUNNING')).body;
 
 async function driveUntilEnded(stagehand: Stagehand): Promise<void> {
@@ -98,6 +98,6 @@ test('Stagehand reports a wrong key as unauthorized', async () => {
 test('Stagehand sends nothing to other machines, the model key is not logged, and no process, file or unfinished database row is left behind', async () => {
   assert.deepEqual(attemptedDestinations(), []);
   assert.ok(!server.log().some(line => line.includes(MODEL_KEY)));
-  assert.deepEqual(await listLiveSessions(), []);
+  assert.deepEqual(await listOpenSessions(), []);
   await server.waitUntilSettled();
 });

@@ -106,7 +106,7 @@ for (const [what, forge] of Object.entries(FORGERIES))
     }
   });
 
-test('a sign-in at the provider is refused if it is older than requested or the ID token does not contain its time', async () => {
+test('a sign-in at the provider is refused if it is older than the requested maximum age, or if the ID token has no auth_time', async () => {
   const startedSignIn = await beginSignIn({ maxAge: 60 });
   hostileProvider.idToken = nonce =>
     hostileProvider.sign({ ...hostileProvider.claims(nonce), auth_time: nowSeconds() - 3600 });

@@ -1,4 +1,4 @@
-// The driver with a short time limit for commands, connected to the sessions of a server.
+// The driver, connected to the sessions of a server. One driver has a short time limit, for a command that hangs.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { type CommandResult, DriveFailed } from '../../server/engines/driver/command.ts';

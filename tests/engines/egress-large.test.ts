@@ -71,7 +71,7 @@ async function waitForBody(wire: Wire, bytes: number): Promise<Buffer> {
   return (await wire.waitForBytes(bodyStart + bytes)).subarray(bodyStart, bodyStart + bytes);
 }
 
-test('the proxy passes a large body unchanged, counts it exactly and keeps the connection of the browser', async t => {
+test('the proxy passes a large body unchanged, counts its bytes exactly, and keeps the connection of the browser open', async t => {
   const {
     fixture,
     port,

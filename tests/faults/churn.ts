@@ -1,4 +1,4 @@
-// Creates, drives and releases sessions, several at the same time, while browsers, single processes of browsers, jails
+// Creates, drives and releases sessions, several at the same time, while browsers, individual browser processes, jails
 // and the server itself are killed. An error is tolerated only in a cycle in which something was killed, and every
 // session must end with a reason that the kill explains. At the end, the kernel's tables are searched for leftovers.
 import assert from 'node:assert/strict';

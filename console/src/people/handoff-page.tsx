@@ -1,5 +1,5 @@
 // /handoffs/{id}: a person reads what an agent asks for, takes control of its browser, works in the live view, and
-// reports the outcome. The message of the agent is shown as plain text, separate from the text of Berth.
+// reports the outcome. The agent's message is shown as plain text, set apart from Berth's own text.
 import { useCallback, useEffect, useState, useSyncExternalStore } from 'react';
 import type { ClaimedHandoff, Handoff, HandoffOutcome } from '../../../contract/handoffs.ts';
 import { onSignInChange, signInState } from '../api/credentials.ts';

@@ -226,10 +226,14 @@ export class AgentActions {
   async #assertEndUser({ applicationId }: AgentCaller, endUser: EndUser | undefined): Promise<void> {
     const { endUsers } = this.#parts;
     if (!endUsers)
-      throw fault('feature_unavailable', 'This installation has no end users, so no end user can approve an Action.', {
-        advice:
-          'Omit endUser. If the operation requires the approval of an end user, set its approval to member or owner.',
-      });
+      throw fault(
+        'feature_unavailable',
+        'End users are not available on this installation, so an end user cannot approve an Action.',
+        {
+          advice:
+            'Omit endUser. If the operation requires the approval of an end user, set its approval to member or owner.',
+        },
+      );
     if (!endUser)
       throw invalidRequest([{ path: 'endUser', message: 'is required, because an end user approves this operation' }]);
     if (!(await endUsers.canDecide(applicationId, endUser)))

@@ -3,7 +3,8 @@
 import { isIP } from 'node:net';
 import { rangesAllow } from './cidr.ts';
 
-export interface Connection {
+/** The source of a request, as far as the client address is concerned. */
+export interface RequestAddresses {
   /** Peer address of the socket. */
   readonly remoteAddress: string | undefined;
   /** The X-Forwarded-For header. */
@@ -15,7 +16,7 @@ export interface Connection {
  * proxy.
  */
 export function clientAddress(
-  { remoteAddress = '', forwardedFor = '' }: Connection,
+  { remoteAddress = '', forwardedFor = '' }: RequestAddresses,
   trustedProxies: readonly string[],
 ): string {
   let currentAddress = normalizeAddress(remoteAddress);

@@ -69,12 +69,12 @@ test('accepts chains of up to 50 references, and refuses longer chains', () => {
   });
   assert.equal(refusalOf(chain(50)), undefined);
   for (const links of [51, 300])
-    assert.match(refusalOf(chain(links)) ?? '', /references that are nested more than 50 deep/);
+    assert.match(refusalOf(chain(links)) ?? '', /references that are nested more than 50 levels deep/);
   const { $defs } = chain(60);
   const reversedReferences = Array.from({ length: 60 }, (_, n) => ({ $ref: `#/$defs/${59 - n}` }));
   assert.match(
     refusalOf({ allOf: reversedReferences, $defs: $defs ?? {} }) ?? '',
-    /references that are nested more than 50 deep/,
+    /references that are nested more than 50 levels deep/,
   );
 });
 

@@ -108,7 +108,7 @@ class SchemaCounter {
 
   #descend(height: number, path: string): void {
     if (this.#referenceDepth + height > REFERENCES_MAX)
-      throw invalidSchema(path, `leads to references that are nested more than ${REFERENCES_MAX} deep`);
+      throw invalidSchema(path, `leads to references that are nested more than ${REFERENCES_MAX} levels deep`);
     this.#height = Math.max(this.#height, height);
   }
 

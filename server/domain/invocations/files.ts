@@ -67,7 +67,7 @@ export class InvocationFiles {
     if (storedBytes + newByteCount > maxStoredBytes) throw storageFull(newByteCount, storedBytes, maxStoredBytes);
     const stagedFiles = await this.#stage(files);
     const posts = stagedFiles.map(({ name, mimeType }, index) => {
-      const key = keyOf(applicationId, partNameOf(id, index));
+      const key = keyOf(applicationId, fileNameOf(id, index));
       return { key, staged: name, contentType: mimeType };
     });
     await outbox.post(applicationId, ...posts);
@@ -116,17 +116,17 @@ export class InvocationFiles {
     return { ...output, downloads: output.downloads.map(addLink) };
   }
 
-  readonly find: FileFinder = async (application, part): Promise<ServedFile | undefined> => {
-    const [, id = '', index = '0'] = PART_PATTERN.exec(part) ?? [];
+  readonly find: FileFinder = async (application, fileName): Promise<ServedFile | undefined> => {
+    const [, id = '', index = '0'] = FILE_NAME_PATTERN.exec(fileName) ?? [];
     const row = isUuid(id) ? await this.#parts.rows.get(application, id as InvocationId) : undefined;
     const file = row && filesOf(row)[Number(index)];
     if (!row || !file) return undefined;
     const { mimeType, size, checksum } = file;
     return {
-      name: `${row.operationId}-${part}.${EXTENSIONS[mimeType] ?? 'bin'}`,
+      name: `${row.operationId}-${fileName}.${EXTENSIONS[mimeType] ?? 'bin'}`,
       ...{ size, mimeType, tag: checksum, disposition: 'attachment' },
       createdAt: row.endedAt ?? row.createdAt,
-      open: range => this.#parts.outbox.open(application, this.#parts.keyOf(application, part), range),
+      open: range => this.#parts.outbox.open(application, this.#parts.keyOf(application, fileName), range),
     };
   };
 
@@ -138,7 +138,7 @@ export class InvocationFiles {
     const { rows, outbox, keyOf } = this.#parts;
     const dueRows = await rows.listOutputDue(now, batch);
     for (const row of dueRows) {
-      const keys = filesOf(row).map((_, index) => keyOf(row.applicationId, partNameOf(row.id, index)));
+      const keys = filesOf(row).map((_, index) => keyOf(row.applicationId, fileNameOf(row.id, index)));
       if (keys.length > 0) await outbox.remove(row.applicationId, keys);
       await rows.forgetOutput(row.id);
     }
@@ -146,15 +146,15 @@ export class InvocationFiles {
   }
 
   #withLink({ id, applicationId }: InvocationRow, file: StoredFile, index: number): JsonObject {
-    const object: LinkObject = `${INVOCATION_OBJECT}:${partNameOf(id, index)}`;
+    const object: LinkObject = `${INVOCATION_OBJECT}:${fileNameOf(id, index)}`;
     const { url, expiresAt } = this.#parts.links.make({ application: applicationId, object });
     return { downloadUrl: url, downloadUrlExpiresAt: expiresAt.toISOString(), ...file };
   }
 }
 
 /** Returns the name of a file in keys and links. The name of the first file is the id of the invocation. */
-const partNameOf = (id: InvocationId, index: number): string => (index === 0 ? id : `${id}-${index}`);
-const PART_PATTERN = /^([0-9a-f-]{36})(?:-([1-9][0-9]?))?$/;
+const fileNameOf = (id: InvocationId, index: number): string => (index === 0 ? id : `${id}-${index}`);
+const FILE_NAME_PATTERN = /^([0-9a-f-]{36})(?:-([1-9][0-9]?))?$/;
 
 export const OUTPUT_RETENTION_MS = OUTPUT_RETENTION_DAYS * 24 * 3_600_000;
 

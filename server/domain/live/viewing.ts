@@ -114,6 +114,11 @@ export class Viewing implements Closeable {
     return viewedEntry && this.#watchPage(this.#liveSession.id, viewedEntry.target, onFrame);
   }
 
+  /** Whether the browser has the maximum number of pages. */
+  get isTabLimitReached(): boolean {
+    return this.#liveSession.browser.isPageLimitReached;
+  }
+
   /** Opens an empty page. Undefined if it could not be opened. */
   newTab(): Promise<string | undefined> {
     return this.#liveSession.browser.newPage().catch(() => undefined);

@@ -57,7 +57,7 @@ export class EmailCodes {
   async accept(ticket: string, code: string): Promise<TicketRow & { readonly accountId: AccountId }> {
     const { store, clock } = this.#parts;
     const now = clock.now();
-    const id = ticket as TicketId; // Checked by isUuid in the next line.
+    const id = ticket as TicketId; // Checked by isUuid on the next line.
     const row = isUuid(ticket) ? await store.signInTickets.attempt(id, 'email_code', now, TRIES_MAX) : undefined;
     const isCodeCorrect = timingSafeEqual(hashOf(id, code), row?.hash ?? hashOf(id, ''));
     const { accountId } = row ?? {};

@@ -77,7 +77,8 @@ export function readManifest(text: string): Manifest {
 }
 
 /**
- * Whether the path is relative, without `.`, `..` or empty parts, and below a folder or file that a backup may contain.
+ * Whether the path is relative, has no `.`, `..` or empty parts, and begins with a top-level name that a backup may
+ * contain.
  */
 export function isSafePath(path: string): boolean {
   const parts = path.split('/');

@@ -11,7 +11,7 @@ export interface SwitchOptions {
    * In headless shell, shared workers and service workers do not get the languages.
    */
   readonly locale?: string;
-  /** Whether Chromium's own sandbox is on. Chromium refuses to run it as root. */
+  /** Whether Chromium's own sandbox is on. Chromium does not start as root with its sandbox on. */
   readonly hasSandbox: boolean;
 }
 

@@ -11,7 +11,7 @@ export interface TargetChannel {
   readonly isGone: boolean;
   send(method: string, params?: JsonObject, timeoutMs?: number): Promise<JsonObject>;
   post(method: string, params?: JsonObject): void;
-  /** `frameBytes` is the JPEG of a screencast frame. It replaces `data`. */
+  /** `frameBytes` is the JPEG of a screencast frame. `params.data` is then empty. */
   on(listener: (method: string, params: JsonObject, frameBytes?: Buffer) => void): Closeable;
   whenGone(listener: () => void): void;
 }

@@ -153,7 +153,9 @@ class PoolDriver implements Driver {
     try {
       return new PoolConnection(await this.#pool.connect());
     } catch (error) {
-      throw unreachableFault(isPoolFull(error) ? new Error('all connections are in use', { cause: error }) : error);
+      throw unreachableFault(
+        isPoolFull(error) ? new Error('all connections of this process are in use', { cause: error }) : error,
+      );
     }
   }
 

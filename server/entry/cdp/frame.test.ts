@@ -38,7 +38,7 @@ test('a client receives messages of every length in order from one buffer of fra
   assert.deepEqual(await receiveMessages(textFrames(texts.map(text => Buffer.from(text))), texts.length), texts);
 });
 
-test('frameHeader creates the header of a message that is written separately', async () => {
+test('a client receives messages of every length if frameHeader creates their headers', async () => {
   const texts = LENGTHS.map(textOf);
   const parts = texts.flatMap(text => [frameHeader(Buffer.byteLength(text)), Buffer.from(text)]);
   assert.deepEqual(await receiveMessages(Buffer.concat(parts), texts.length), texts);

@@ -81,7 +81,7 @@ export interface RelayParts extends Pick<Runtime, 'clock' | 'log'> {
    * `ClientListener` in engines/browser.
    */
   readonly responseBytesMax?: (method: string) => number;
-  /** Parses a long message in a worker thread, queued for the session. */
+  /** Reads the envelope of a long message in a worker thread. The job is queued under the id of the session. */
   readonly readLongMessage: ReadLongMessage;
   /** Ends the session. Called after Browser.close on a session without keepAlive. */
   readonly endSession: () => Promise<unknown>;

@@ -43,7 +43,7 @@ test('refuses stream formats that cannot be truncated', () => {
   assert.equal(start({ perfettoConfig: 'CgA=' }), 'refuse');
 });
 
-test('truncates data from a trace but not from other streams, and refuses an offset', async () => {
+test('removes the metadata after the events of a trace, leaves other streams unchanged, and refuses to read a trace from an offset', async () => {
   const browser = {} as Browser;
   const streams = TraceStreams.of(browser);
   streams.start({ transferMode: 'ReturnAsStream' });

@@ -21,5 +21,5 @@ for (const [what, body, expected] of [
   ['a wait for a call', call('berth_result', { invocationId: ID }), { kind: 'invocation', id: ID }],
   ['a wait for a decision', call('berth_result', { jobId: ID }), { kind: 'action', id: ID }],
 ] as const)
-  test(`the destination of ${what} is the host of the session, call or Action that it names, if any`, () =>
+  test(`the destination of ${what} is ${typeof expected === 'string' ? expected : `the ${expected.kind} that it names`}`, () =>
     assert.deepEqual(mcpDestinationOf(body), expected));

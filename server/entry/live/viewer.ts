@@ -33,6 +33,8 @@ const CLOSE_TIMEOUT_MS = 2_000;
 /** The maximum size of unread text messages. A viewer that exceeds it is disconnected. */
 const UNREAD_BYTES_MAX = 4 * 1024 ** 2;
 const UPLOADS_FOLDER = '/tmp/.uploads/';
+const TAB_LIMIT_TEXT = 'The browser has the maximum number of tabs. Close a tab, and try again.';
+const NO_TAB_TEXT = 'The tab could not be opened, because the browser did not respond. Try again.';
 const UNKNOWN_PAGE_TEXT =
   'Too many pages are open for all of them to be recorded. It is not known what must be hidden on this page, so only the viewer in control sees it.';
 /**
@@ -106,7 +108,10 @@ export class Viewer {
     this.#renew().catch(this.#onFailed);
   }
 
-  /** Called when the session ends, or the address is revoked. */
+  /**
+   * Called when the session or the hand-off ends, or when the viewer's link is no longer valid. `why` is shown to the
+   * viewer.
+   */
   end(why: string): void {
     this.#send({ type: 'ended', why });
     this.#close(1000, why.slice(0, 120));
@@ -212,8 +217,7 @@ export class Viewer {
   async #openTab(): Promise<void> {
     const { viewing, claims } = this.#parts;
     const page = await viewing.newTab();
-    if (page === undefined)
-      return this.#refuse('newTab', 'The tab could not be opened. Close another tab, and try again.');
+    if (page === undefined) return this.#refuse('newTab', viewing.isTabLimitReached ? TAB_LIMIT_TEXT : NO_TAB_TEXT);
     if (claims.page !== undefined) return;
     const tryShow = (): boolean => {
       if (this.#mayDrive) this.#watch(page);

@@ -10,8 +10,8 @@ export interface UsageSums {
   /** The total running time of all sessions within this hour. */
   readonly browserMs: number;
   /**
-   * The processor time that the sessions that ended in this hour used over their whole lifetime. The byte counts cover
-   * the whole lifetime of the same sessions.
+   * Processor time used by the sessions that ended in this hour, over their whole lifetime. `bytesReceived` and
+   * `bytesSent` count the same way.
    */
   readonly cpuMs: number;
   readonly bytesReceived: number;
