@@ -148,7 +148,6 @@ test('refuses a page beyond the limit, and creates one below it', async () => {
   assert.equal(word(await judge('Target.createTarget', params)), 'refuse');
   isPageLimitReached = false;
   assert.equal(word(await judge('Target.createTarget', params)), 'pass');
-  assert.equal(word(await judge('Target.createTarget', { ...params, hidden: true })), 'refuse');
 });
 
 test('responds to Browser.close without sending it to the browser, and asks the session to close', async () => {

@@ -200,8 +200,6 @@ function withRealPaths(params: JsonObject, files: readonly string[], uploadFolde
  * block some schemes, that page never responds, so about:blank is opened instead.
  */
 function judgeNewTarget(params: JsonObject, { isPageLimitReached, pagesMax, downloadFolder }: Browser): Verdict {
-  if (params.hidden === true)
-    return { refuse: 'Target.createTarget is refused with hidden: true: a hidden page would not count as a page.' };
   if (isPageLimitReached)
     return { refuse: `The session already has ${pagesMax} pages, which is the limit. Close one first.` };
   const isScript = typeof params.url === 'string' && URL.parse(params.url)?.protocol === 'javascript:';
