@@ -90,9 +90,10 @@ test('a page that opens a window at each click gets no more than 200 pages, and 
   const client = await CdpClient.connect(connectUrl);
   const page = await client.attachToPage();
   await client.visit(`${pages.url}/hostile`, page);
-  // Chromium permits one window for each user gesture.
-  for (let n = 1; n < PAGES_MAX + PAGES_BEYOND; n++)
-    await client.send('Runtime.evaluate', { expression: `void open('about:blank', 'w${n}')`, userGesture: true }, page);
+  for (let n = 1; n < PAGES_MAX; n++) await openWindow(client, page);
+  // From now on new pages wait until the client resumes them, which it never does.
+  await client.send('Target.setAutoAttach', { autoAttach: true, waitForDebuggerOnStart: true, flatten: true });
+  for (let n = 0; n < PAGES_BEYOND; n++) await openWindow(client, page);
   const path = `/v1/browsers/sessions/${id}/events?type=page.refused`;
   const lastDetail = async () => (await server.api<SessionEventPage>('GET', path)).body.data.at(-1)?.detail;
   await eventually('the refused pages to be reported', lastDetail, last => last?.total === PAGES_BEYOND);
@@ -111,6 +112,11 @@ test('a page that opens a window at each click gets no more than 200 pages, and 
   const release = await server.api('POST', `/v1/browsers/sessions/${id}`, { body: { status: 'REQUEST_RELEASE' } });
   assert.equal(release.status, 200, release.text);
 });
+
+/** Chromium permits one window for each user gesture. */
+async function openWindow(client: CdpClient, channel: string): Promise<void> {
+  await client.send('Runtime.evaluate', { expression: `void open('about:blank')`, userGesture: true }, channel);
+}
 
 async function pageIdsOf(client: CdpClient): Promise<readonly unknown[]> {
   const { targetInfos } = await client.send('Target.getTargets');

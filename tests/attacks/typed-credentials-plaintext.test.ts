@@ -195,9 +195,12 @@ test('results, pictures and errors of a call that types credentials do not conta
   sessionIds.push(body.sessionId ?? '');
   keep('the answer', text);
   const [screenshotBytes, , pdf] = await Promise.all(
-    artifacts.map(async ({ downloadUrl }: { downloadUrl: string }) =>
-      Buffer.from(await (await fetch(downloadUrl)).arrayBuffer()),
-    ),
+    artifacts.map(async ({ downloadUrl }: { downloadUrl: string }) => {
+      const response = await fetch(downloadUrl);
+      const bytes = Buffer.from(await response.arrayBuffer());
+      assert.equal(response.status, 200, bytes.toString('latin1'));
+      return bytes;
+    }),
   );
   const screenshot = decodePng(screenshotBytes);
   for (const [x, y] of [

@@ -13,6 +13,8 @@ import { PageLimit } from './page-limit.ts';
 const UNRESPONSIVE_PAGE_TIMEOUT_MS = 6 * 3600_000;
 /** Events beyond this number are dropped. The downloaded files are still found in the downloads folder. */
 const BUFFERED_DOWNLOAD_EVENTS_MAX = 1000;
+/** A refused page that has not resumed by then is closed nevertheless. */
+const RESUME_TIMEOUT_MS = 2_000;
 const WEB_URL_PATTERN = /^https?:/;
 const FAVICON_TIMEOUT_MS = 500;
 const FAVICON_CHARACTERS_MAX = 2048;
@@ -272,9 +274,23 @@ export class Control implements ChannelOwner {
     if (textAt(info, 'type') !== 'page' || targetId === undefined) return;
     // Closing a page that is being prerendered would close the page that contains its address.
     const isAdmitted = textAt(info, 'subtype') === 'prerender' || this.pageLimit.admits(targetId);
-    const command = isAdmitted ? 'Target.attachToTarget' : 'Target.closeTarget';
     // The page may be closed before Chromium responds.
-    this.send(command, isAdmitted ? { targetId, flatten: true } : { targetId }).catch(() => {});
+    if (isAdmitted) this.send('Target.attachToTarget', { targetId, flatten: true }).catch(() => {});
+    else void this.#closeRefusedPage(targetId).catch(() => {});
+  }
+
+  /**
+   * Resumes the page first. If a page closes while it waits for a debugger, the `window.open` call that created it never
+   * returns.
+   */
+  async #closeRefusedPage(targetId: string): Promise<void> {
+    try {
+      const { sessionId } = await this.send('Target.attachToTarget', { targetId, flatten: true });
+      const channel = typeof sessionId === 'string' ? this.#mux.find(sessionId) : undefined;
+      if (channel) await this.send('Runtime.runIfWaitingForDebugger', {}, channel, RESUME_TIMEOUT_MS);
+    } finally {
+      await this.send('Target.closeTarget', { targetId });
+    }
   }
 
   #onAttached(parent: Channel, id: string | undefined, info: JsonObject | undefined): void {
@@ -282,7 +298,7 @@ export class Control implements ChannelOwner {
     if (!id || !targetId) return;
     const channel = this.#mux.open(id, this, parent, targetId);
     this.#pageIdsByTabChannel.get(parent.id)?.add(targetId);
-    if (parent !== this.#root || textAt(info, 'type') !== 'page') return;
+    if (parent !== this.#root || textAt(info, 'type') !== 'page' || this.pageLimit.isRefused(targetId)) return;
     const page = { targetId, contextId: textAt(info, 'browserContextId'), channel };
     this.#pages.set(targetId, page);
     this.#firstPage.resolve(page);
