@@ -20,6 +20,7 @@ import { findMarks, LOGIN_PAGES, leaveMarks, marksWithoutWorker, runOnPage, site
 import { openPages } from '../harness/pages.ts';
 import { startS3 } from '../harness/s3.ts';
 import { startServer } from '../harness/server.ts';
+import { browserProcessOf } from '../harness/session-processes.ts';
 import { eventually } from '../harness/until.ts';
 
 const pages = await openPages(LOGIN_PAGES);
@@ -135,6 +136,24 @@ test('damaged bytes of the newest version are detected, and the previous version
     ['context.version_skipped', 2],
     ['context.restored', 1],
   ]);
+});
+
+test('a session whose browser hangs can be released, and its context is saved from the copies made before', async () => {
+  const { id } = await createContext(server);
+  await server.release(await createMarkedSession(id, 'earlier'));
+  await waitForVersion(server, id, 1);
+  const session = await createMarkedSession(id, 'hanging');
+  process.kill(browserProcessOf(session).pid, 'SIGSTOP');
+  const lineCountBefore = server.log().length;
+  await server.release(session);
+  const endLines = server.log().slice(lineCountBefore);
+  assert.ok(endLines.some(line => line.includes('gave up after 5000 ms waiting for context (last_words)')));
+  await waitForContextEvent(server, session, 'context.saved_partially');
+  const nextSession = await server.createSession({ contextId: id });
+  await runOnPage(nextSession.connectUrl, async page => {
+    // The last copy may have been made before the page set its cookie.
+    assert.match(String((await findMarks(page, plain)).persistentCookie), /^(earlier|hanging)$/);
+  });
 });
 
 test('a profile that is too large is not saved, and the earlier version is kept', async () => {
