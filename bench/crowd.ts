@@ -37,7 +37,7 @@ export async function measureCrowd(server: TestServer, sessions: number, settleM
     await systemClock.sleep(settleMs);
     for (const { connection, page } of openedSessions)
       if ((await connection.evaluate('document.title', page)) !== 'crowd')
-        throw new Error('a session does not respond: its page has another title');
+        throw new Error('the page of a session does not have the title "crowd"');
     const { pssMib, privateMib } = memoryOfBoxes(server, new Set(openedSessions.map(({ session }) => session.id)));
     return {
       sessions: openedSessions.length,

@@ -31,7 +31,7 @@ export const ERRORS = {
     status: 400,
     retry: 'no',
     summary: 'A JSON Schema in the body is not valid, or exceeds a limit.',
-    whatToDo: 'Correct the schema. `details.issues` has the path and what was expected.',
+    whatToDo: 'Correct the schema. `details.issues` has the path and a description of each problem.',
   },
   idempotency_key_required: {
     status: 400,
@@ -61,7 +61,7 @@ export const ERRORS = {
     status: 400,
     retry: 'no',
     summary: 'The uploaded file cannot be used.',
-    whatToDo: 'Read the message for the problem. Correct the file and upload it again.',
+    whatToDo: 'The message describes the problem. Correct the file and upload it again.',
   },
   unknown_certificate: {
     status: 400,
@@ -93,16 +93,15 @@ export const ERRORS = {
     status: 400,
     retry: 'yes',
     retryAfterSeconds: 5,
-    summary: 'The person has not decided yet.',
+    summary: 'The person has not yet approved or denied the authorization.',
     whatToDo: 'Send the request again after `interval` seconds.',
   },
   slow_down: {
     status: 400,
     retry: 'yes',
     retryAfterSeconds: 10,
-    summary: 'The token was requested again too soon. The interval is five seconds longer from now on.',
-    whatToDo:
-      'Wait for the number of seconds in `retry-after`, and wait five seconds longer between all further requests.',
+    summary: 'The token was requested again too soon. The polling interval has been increased.',
+    whatToDo: 'Use the number of seconds in `retry-after` as the new polling interval.',
   },
   access_denied: {
     status: 400,
@@ -113,33 +112,33 @@ export const ERRORS = {
   expired_token: {
     status: 400,
     retry: 'no',
-    summary: 'The device code expired before the token was collected.',
+    summary: 'The device code expired before a token was issued.',
     whatToDo: 'Start a new device authorization.',
   },
   invalid_grant: {
     status: 400,
     retry: 'no',
     summary:
-      'The code or refresh token is unknown, expired, was used before or belongs to another client, or the code verifier is wrong. If a code is used again, the token or session that it was exchanged for ends.',
-    whatToDo: 'Start again: a new device authorization, or a new sign-in.',
+      'The code or refresh token is unknown, expired, already used or issued to another client, or the code verifier is wrong. If a code is used again, the token or session that was issued for it is revoked.',
+    whatToDo: 'Start a new device authorization, or sign in again.',
   },
   invalid_client: {
     status: 400,
     retry: 'no',
     summary: '`client_id` is missing or malformed.',
-    whatToDo: 'Send the same `client_id` as at the start.',
+    whatToDo: 'Send the `client_id` with which the device authorization was started.',
   },
   invalid_scope: {
     status: 400,
     retry: 'no',
     summary: '`scope` contains an unknown scope.',
-    whatToDo: 'Use the scopes of tokens, separated by spaces.',
+    whatToDo: 'Use only scopes that exist for tokens, separated by spaces. The message lists them.',
   },
   invalid_target: {
     status: 400,
     retry: 'no',
     summary: '`resource` is not the address of this service.',
-    whatToDo: 'Omit `resource`, or send the `baseUrl` of `GET /v1/config`.',
+    whatToDo: 'Omit `resource`, or send the `baseUrl` that `GET /v1/config` returns.',
   },
   unsupported_grant_type: {
     status: 400,
@@ -155,7 +154,7 @@ export const ERRORS = {
     summary:
       'The account does not have enough credit for the hold that is required before the work starts. Nothing was done.',
     whatToDo:
-      'Read the credits of the application. An owner can buy credit. `details` has `required` and `available` in micro-credits.',
+      'Check the credit balance. An owner of the application can buy credit. `details` has `required` and `available` in micro-credits.',
   },
 
   // 401, 403
@@ -178,14 +177,14 @@ export const ERRORS = {
     retry: 'no',
     summary:
       'The password, code, passkey or link is wrong or has expired. For security, the response does not distinguish these cases.',
-    whatToDo: 'Check what you typed, or begin again.',
+    whatToDo: 'Check what you entered, or start the sign-in again.',
   },
   insufficient_user_authentication: {
     status: 401,
     retry: 'no',
     summary: 'The operation requires a recent proof of identity from the person who is signed in.',
     whatToDo:
-      'Repeat the sign-in with the strongest method of the account, at the address in `details.stepUpUrl`. A consumer signs in again with `session.start`, or with `session.stepUp` on a page of this service.',
+      'Sign in again with the strongest sign-in method of the account, at the address in `details.stepUpUrl`. A consumer signs in again with `session.start`, or with `session.stepUp` on a page of this service.',
   },
   cross_site_request: {
     status: 403,
@@ -198,7 +197,7 @@ export const ERRORS = {
     retry: 'no',
     summary: 'A page of another origin sent the request, and the application has not registered that origin.',
     whatToDo:
-      'Call from a program, which sends no `Origin` header, or from a page of this service. For requests of consumers, add the origin to the identity of the application.',
+      'Call from a program, which sends no `Origin` header, or from a page of this service. For consumer requests, add the origin to `origins` in the identity settings of the application.',
   },
   permission_denied: {
     status: 403,
@@ -210,7 +209,7 @@ export const ERRORS = {
     status: 403,
     retry: 'no',
     summary: 'The consumer has not allowed the agent key to read or write this memory key.',
-    whatToDo: 'Ask the consumer to allow the access at the address in `details.consentUrl`.',
+    whatToDo: 'Ask the consumer to allow access at the address in `details.consentUrl`.',
   },
   project_mismatch: {
     status: 403,
@@ -308,7 +307,7 @@ export const ERRORS = {
     retry: 'no',
     summary: 'Another session uses the context exclusively, or is still saving it.',
     whatToDo:
-      'Wait for the session in `details.sessionId` to end. If `details.saving` is present, wait for its save to finish.',
+      'Wait for the session in `details.sessionId` to end. If `details.saving` is present, wait until the context has been saved.',
   },
   context_unreadable: {
     status: 409,
@@ -331,14 +330,14 @@ export const ERRORS = {
   approval_required: {
     status: 409,
     retry: 'no',
-    summary: 'A person must approve calls of this operation. Nothing was started.',
+    summary: 'A person must approve calls to this operation. Nothing was started.',
     whatToDo: 'Prepare an Action at `details.prepareUrl`, or wait until the Action is approved.',
   },
   revision_conflict: {
     status: 409,
     retry: 'no',
     summary: 'The request names a revision or version that is not the current one. Nothing was started or written.',
-    whatToDo: 'Read the operation or the item again, and send its current revision or version, or omit it.',
+    whatToDo: 'Read the operation or the item again, and send its current revision or version, or omit this field.',
   },
   not_ready: {
     status: 409,
@@ -362,13 +361,14 @@ export const ERRORS = {
     status: 409,
     retry: 'no',
     summary: 'The session already has an open hand-off, or a person has control of it in the live view.',
-    whatToDo: 'Wait until the hand-off ends, or cancel it. `details.handoffId` is its id.',
+    whatToDo:
+      'Wait until the hand-off `details.handoffId` ends. Its requester, or an admin of the application, can cancel it.',
   },
   handoff_claimed: {
     status: 409,
     retry: 'no',
     summary: 'A person has claimed the hand-off, or has control of the session.',
-    whatToDo: 'Wait until the hand-off ends: read it with `wait`. `details.handoffId` is its id.',
+    whatToDo: 'Wait until the hand-off ends: read it with the query parameter `wait`. `details.handoffId` is its id.',
   },
   already_claimed: {
     status: 409,
@@ -379,20 +379,20 @@ export const ERRORS = {
   stale_fence: {
     status: 409,
     retry: 'no',
-    summary: 'The lease has ended: control was given back, or went to another person.',
-    whatToDo: 'If the hand-off still waits for a person, claim the hand-off again.',
+    summary: 'The lease has ended: control was returned, or was given to another person.',
+    whatToDo: 'If the hand-off is still waiting for a person, claim it again.',
   },
   limit_reached: {
     status: 409,
     retry: 'no',
-    summary: 'The limit on the number or the total size of these resources is reached.',
+    summary: 'The limit on the number or the total size of these resources has been reached.',
     whatToDo: 'Remove a resource that is no longer needed. `details.limit` is the limit.',
   },
   digest_mismatch: {
     status: 409,
     retry: 'no',
     summary: 'The digest does not match the Action. Nothing was decided or started.',
-    whatToDo: 'Read the Action, look at its content, and send its `digest`.',
+    whatToDo: 'Read the Action again, check its content, and send its `digest`.',
   },
   already_prepared: {
     status: 409,
@@ -403,8 +403,8 @@ export const ERRORS = {
   already_decided: {
     status: 409,
     retry: 'no',
-    summary: 'A decision was already made, and it cannot be changed.',
-    whatToDo: 'Start a new request to decide differently.',
+    summary: 'The Action, device authorization, hand-off or checkout was already decided, or is no longer open.',
+    whatToDo: 'If a new decision is needed, start again with a new Action, authorization, hand-off or checkout.',
   },
   key_not_rotatable: {
     status: 409,
@@ -431,12 +431,12 @@ export const ERRORS = {
     retry: 'no',
     summary:
       'The recording was deleted: recordings are kept for a limited time after the end of the session, by default 31 days.',
-    whatToDo: 'The recording cannot be restored. Next time, request MP4 files earlier.',
+    whatToDo: 'The recording cannot be restored. Next time, download the recording before it is deleted.',
   },
   expired: {
     status: 410,
     retry: 'no',
-    summary: 'The Action can no longer be decided or executed: it was refused or cancelled, or it has expired.',
+    summary: 'The Action can no longer be approved or executed: it was refused or cancelled, or it has expired.',
     whatToDo: 'Read `details.status`. Prepare a new Action if the call is still needed.',
   },
   gone: {
@@ -455,7 +455,7 @@ export const ERRORS = {
     status: 413,
     retry: 'no',
     summary: 'The body is too large.',
-    whatToDo: 'The message names the limit. JSON bodies must be smaller than 1 MB.',
+    whatToDo: 'Send a body that is within the limit given in the message. JSON bodies must be smaller than 1 MB.',
   },
   unsupported_media_type: {
     status: 415,
@@ -472,33 +472,32 @@ export const ERRORS = {
   recording_disabled: {
     status: 422,
     retry: 'no',
-    summary: 'Recording was disabled for this session',
-    whatToDo: 'Create the session with `browserSettings.recordSession` true.',
+    summary: 'Recording was disabled for this session.',
+    whatToDo: 'Create the session with `browserSettings.recordSession` set to `true`.',
   },
   verification_failed: {
     status: 422,
     retry: 'no',
-    summary: 'The signature of the passkey does not prove that this Action was approved. Nothing was decided.',
-    whatToDo: 'Request the challenge again, and sign it with a passkey of the person who decides.',
+    summary: 'The passkey signature is not valid for this Action. No decision was recorded.',
+    whatToDo: 'Request the challenge again, and sign it with one of the passkeys of the approver.',
   },
   feature_unavailable: {
     status: 422,
     retry: 'no',
-    summary:
-      'The feature or setting is not available in this installation or application, and it would not be safe to ignore it.',
-    whatToDo: 'Omit the field named in `details.field`.',
+    summary: 'The feature or setting is not available in this installation or application.',
+    whatToDo: 'If the error has `details.field`, omit that field. Otherwise, follow the advice in the message.',
   },
   too_costly: {
     status: 422,
     retry: 'no',
     summary: 'The request needs more time or memory than one request may use.',
-    whatToDo: 'Request less at once, or reduce the stored data.',
+    whatToDo: 'Request less data at once, or reduce the stored data.',
   },
   credential_missing: {
     status: 424,
     retry: 'no',
     summary:
-      'The credential that the operation uses is missing, has expired, or may not be sent to its host. Nothing was started.',
+      'The credential that the operation uses is missing, has expired, or may not be sent to the host of the operation. Nothing was started.',
     whatToDo: 'Ask a developer of the application to correct the credential, or the operation that names it.',
   },
   upgrade_required: {
@@ -520,9 +519,9 @@ export const ERRORS = {
     retry: 'yes',
     retryAfterSeconds: 5,
     summary:
-      'A limit on concurrent work is reached: running sessions, waiting creates, running calls or open Actions. Nothing was started.',
+      'A limit on concurrent work has been reached: running sessions, queued session requests, running calls or open Actions. Nothing was started.',
     whatToDo:
-      'Wait until some of the work has ended, or release a session. A create can be queued with `Prefer: wait=SECONDS`.',
+      'Wait until some of the work has ended, or release a session. A request to create a session can be queued with `Prefer: wait=SECONDS`.',
   },
   rate_limited: {
     status: 429,
@@ -536,9 +535,9 @@ export const ERRORS = {
     retry: 'no',
     retryAfterSeconds: 3600,
     summary:
-      'The call could exceed the cost that the grant of the agent key allows in a day (UTC). Nothing was started.',
+      'The call could exceed the cost that the grant of the agent key allows per day (UTC). Nothing was started.',
     whatToDo:
-      'Wait until midnight UTC, send a lower `maxCost`, or have the grant raised. `details` has `limit`, `used` and `required` in micro-credits.',
+      'Wait until midnight UTC, send a lower `maxCost`, or ask an admin of the application for a higher limit. `details` contains `limit`, `used` and `required` in micro-credits.',
   },
   client_limit: {
     status: 429,
@@ -571,8 +570,9 @@ export const ERRORS = {
   upstream_failed: {
     status: 502,
     retry: 'no',
-    summary: 'A provider of the application could not be reached, or sent a response that cannot be used.',
-    whatToDo: 'Read the message. Check the provider, then send the request again.',
+    summary:
+      'An external service of the application, such as an identity provider, could not be reached or sent a response that cannot be used.',
+    whatToDo: 'Read the message. Check the external service, then send the request again.',
   },
   recording_service_unavailable: {
     status: 502,
@@ -586,7 +586,7 @@ export const ERRORS = {
     retryAfterSeconds: 5,
     summary: 'The host that is running the session does not respond.',
     whatToDo:
-      'Read the session, and send the request again if it is still running. If its host is lost, the session ends within 15 seconds.',
+      'Read the session, and send the request again if the session is still running. If the host has failed, the session ends within 15 seconds.',
   },
   capacity: {
     status: 503,
@@ -608,7 +608,7 @@ export const ERRORS = {
     status: 503,
     retry: 'yes',
     retryAfterSeconds: 5,
-    summary: 'The service has too much queued work of this kind, or is stopping. The request had no effect.',
+    summary: 'Too much work is queued, or the service is stopping. The request had no effect.',
     whatToDo: 'Send the request again in a few seconds.',
   },
   storage_unreachable: {
@@ -616,14 +616,15 @@ export const ERRORS = {
     retry: 'no',
     retryAfterSeconds: 5,
     summary: 'The file storage does not respond. Running sessions continue, and no stored data is lost.',
-    whatToDo: 'Send the request again in a few seconds. If the error persists, ask the operator.',
+    whatToDo: 'Send the request again in a few seconds. If the error persists, contact the operator.',
   },
   database_unreachable: {
     status: 503,
     retry: 'no',
     retryAfterSeconds: 2,
     summary: 'The database of the installation does not respond. Running sessions continue.',
-    whatToDo: 'Check whether a write took effect before you send it again. If the error persists, ask the operator.',
+    whatToDo:
+      'Check whether a write took effect before you send it again. If the error persists, contact the operator.',
   },
   devtools_unavailable: {
     status: 503,

@@ -25,7 +25,7 @@ test('runs a block with the live address and the key', async () => {
 
 test('rejects with the output of the block if the block fails', async () => {
   const block = { language: 'sh', line: 7, text: 'echo before; false; echo after' } as const;
-  await assert.rejects(runBlock(block, LIVE_SERVER), /line 7 ended with 1:\nbefore\n$/);
+  await assert.rejects(runBlock(block, LIVE_SERVER), /line 7 failed with exit code 1:\nbefore\n$/);
 });
 
 test('a TypeScript block can import packages of the checkout', async () => {

@@ -64,7 +64,10 @@ export function runBlock(block: Block, runningServer: RunningServer): Promise<st
     child.once('error', reject);
     child.once('close', (code, signal) => {
       if (code === 0) resolve(output);
-      else reject(new Error(`the block at line ${block.line} ended with ${signal ?? code}:\n${output}`));
+      else
+        reject(
+          new Error(`the code block at line ${block.line} failed with ${signal ?? `exit code ${code}`}:\n${output}`),
+        );
     });
   });
 }

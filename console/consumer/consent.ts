@@ -17,7 +17,7 @@ export async function showConsent(session: Session, keyId: string): Promise<void
   const key = query.get('key') ?? '';
   const access = query.get('access') === 'write' ? 'write' : 'read';
   if (!KEY.test(key))
-    throw new Error('The address of this page is incomplete or not valid. Open the whole link that you were given.');
+    throw new Error('The address of this page is incomplete or not valid. Open the complete link that you were given.');
   const agent = await session.send<AgentKeySummary>('memory.agent', { keyId });
   const accessWords = access === 'write' ? 'read and change' : 'read';
   setTitle(

@@ -108,7 +108,7 @@ function showControlView(session: Session, handoff: ConsumerHandoff, lease: Leas
   const onControlLost = async (): Promise<void> => {
     lease.close();
     draw(session, await session.send<ConsumerHandoff>('handoffs.get', { id: handoff.id }));
-    showProblem(new Error('Your control of the browser has ended.'));
+    showProblem(new Error('You no longer have control of the browser.'));
   };
   const finish = async (outcome: HandoffOutcome, message: string): Promise<void> => {
     const text = noteInput.value.trim();

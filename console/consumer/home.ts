@@ -74,7 +74,7 @@ async function open(): Promise<void> {
       'This application does not exist, or sign-in is not set up for it. Check the address, or ask the owner of the application.',
     );
   const pageToShow = PAGES[page];
-  if (!pageToShow) throw new Error('This page does not exist. Check its address.');
+  if (!pageToShow) throw new Error('This page does not exist. Check the address.');
   document.title = `${pageToShow.tab ?? 'To decide'} · ${consumer.name}`;
   byId('brand').textContent = consumer.name;
   applyBrandColour(consumer.colour);
@@ -82,7 +82,7 @@ async function open(): Promise<void> {
   try {
     if (resourceId !== '') document.body.className = 'single';
     if (resourceId === '' && pageToShow.tab === undefined)
-      throw new Error('This page does not exist. Check its address.');
+      throw new Error('This page does not exist. Check the address.');
     await pageToShow.show(sessionOf(appId, consumer.name));
     if (resourceId === '') showTabs();
   } catch (error) {

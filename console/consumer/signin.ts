@@ -88,7 +88,9 @@ function showMethods(): void {
     );
   if (methods.includes('password')) elements.push(newPasswordLink());
   if (elements.length === 0) {
-    showProblem(new Error('This browser does not support any of the sign-in methods that are offered here.'));
+    showProblem(
+      new Error('This browser does not support any of the sign-in methods offered here. Use another browser.'),
+    );
     return;
   }
   show(

@@ -11,7 +11,7 @@ export const fault = (code: ErrorCode, message: string, options?: FaultOptions):
   new Fault<ErrorCode>(code, message, options);
 
 export const notFound = (objectName: string, id: string): Fault<ErrorCode> =>
-  fault('not_found', `${objectName} ${shorten(id)} does not exist, or is not yours.`, {
+  fault('not_found', `${objectName} ${shorten(id)} does not exist, or you do not have access to it.`, {
     advice: 'Check the id, and check that the credential belongs to the right application.',
   });
 

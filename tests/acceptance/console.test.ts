@@ -270,7 +270,7 @@ test('sessions can be found by words and filters with the keyboard alone, and a 
     await page.getByText('No matching sessions').waitFor();
     await page.getByRole('searchbox').fill("user_metadata['half");
     await page.keyboard.press('Enter');
-    await page.getByText(/^q could not be read/).waitFor();
+    await page.getByText(/^q could not be parsed/).waitFor();
     assert.equal(await page.getByRole('alert').count(), 0);
   }));
 

@@ -281,7 +281,7 @@ test('a call in an ended session returns an error, and does not open a new sessi
   for (const input of [{ sessionId }, {}]) {
     const snapshotResult = await call('browser_snapshot', input);
     assert.ok(snapshotResult.isError);
-    assert.match(snapshotResult.text, new RegExp(`${sessionId}, is not running: COMPLETED`));
+    assert.match(snapshotResult.text, new RegExp(`${sessionId} is not running: COMPLETED`));
     assert.match(snapshotResult.text, /browser_open/);
   }
   assert.equal((await callSuccessfully('browser_sessions')).text, 'No session is open.');

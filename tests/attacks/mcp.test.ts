@@ -89,7 +89,7 @@ test('a key cannot access a session of another application, even with the sessio
   ] as const) {
     const { text, isError } = await call(name, { sessionId: foreignSession.id, ...more });
     assert.ok(isError, name);
-    assert.match(text, /does not exist, or is not yours/);
+    assert.match(text, /does not exist, or you do not have access to it/);
   }
   await close();
   await server.api('POST', `/v1/browsers/sessions/${foreignSession.id}`, {

@@ -72,5 +72,5 @@ export const commandInNamespace = (namespace: string, command: readonly string[]
 
 function ip(...args: readonly string[]): void {
   const { status, stderr, error } = spawnSync('ip', args, { encoding: 'utf8' });
-  if (status !== 0) throw new Error(`ip ${args.join(' ')}: ${error?.message ?? stderr.trim()}`);
+  if (status !== 0) throw new Error(`ip ${args.join(' ')} failed: ${error?.message ?? stderr.trim()}`);
 }

@@ -106,7 +106,7 @@ async function sendOnce<Id extends OperationId>(id: Id, input: Input<Id>): Promi
     throw new ApiError(
       0,
       {},
-      'Berth does not respond. Check that the service is running and that this browser can reach it.',
+      'Berth is not responding. Check that the service is running and that this browser can reach it.',
     );
   }
 }

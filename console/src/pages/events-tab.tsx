@@ -66,7 +66,7 @@ export function EventsTab({
       <LoadError
         error={
           new Error(
-            'You may not read the events of this session, or it does not exist. Sign in again, or check the address.',
+            'You do not have permission to read the events of this session, or the session does not exist. Sign in again, or check the address.',
           )
         }
       />

@@ -21,7 +21,10 @@ export function InvitationPage() {
   if (signInStatus === 'unknown') return null;
   if (secret === undefined)
     return (
-      <CenteredPage title="Invitation" about="This address is incomplete. Open the whole link from the invitation." />
+      <CenteredPage
+        title="Invitation"
+        about="This address is incomplete. Open the complete link from the invitation."
+      />
     );
   return signInStatus === 'signed_in' && isPerson() ? (
     <AcceptancePage secret={secret} />

@@ -20,7 +20,7 @@ export async function actionReceipt(
   id: ActionId,
 ): Promise<JsonObject> {
   const row = await rows.get(application, id);
-  if (!row?.decision) throw new Error(`the Action ${id} of an invocation is missing, or was not decided`);
+  if (!row?.decision) throw new Error(`the Action ${id} of an invocation is missing or has no decision`);
   const { digest, createdAt, decision, providerId, subject } = row;
   return {
     ...{ jobId: id, digest, preparedAt: createdAt.toISOString(), approval: receiptApproval(decision) },

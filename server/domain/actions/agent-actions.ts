@@ -197,7 +197,7 @@ export class AgentActions {
             invocation.id,
             this.#parts.clock.now(),
           );
-          if (!executedRow) throw new Error(`the Action ${row.id} is approved but was not executed`);
+          if (!executedRow) throw new Error(`the approved Action ${row.id} could not be marked as executed`);
           const details = { invocationId: invocation.id };
           await this.#parts.audit.record('action.executed', executedRow, byAgent(caller), trx, details);
           return insertResult;
@@ -226,14 +226,10 @@ export class AgentActions {
   async #assertEndUser({ applicationId }: AgentCaller, endUser: EndUser | undefined): Promise<void> {
     const { endUsers } = this.#parts;
     if (!endUsers)
-      throw fault(
-        'feature_unavailable',
-        'End users are not available on this installation, so an end user cannot approve an Action.',
-        {
-          advice:
-            'Omit endUser. If the operation requires the approval of an end user, set its approval to member or owner.',
-        },
-      );
+      throw fault('feature_unavailable', 'Approval by end users is not available on this installation.', {
+        advice:
+          'Omit endUser. If the operation requires the approval of an end user, set its approval to member or owner.',
+      });
     if (!endUser)
       throw invalidRequest([{ path: 'endUser', message: 'is required, because an end user approves this operation' }]);
     if (!(await endUsers.canDecide(applicationId, endUser)))
@@ -343,7 +339,7 @@ const idempotencyKeyConflict = (): Error =>
 
 const alreadyPrepared = ({ id, state }: ActionRow): Error =>
   fault('already_prepared', `An open Action with the same content already exists: ${id}.`, {
-    advice: 'Wait until that Action ends, or cancel that Action first.',
+    advice: 'Wait for that Action to end, or cancel it.',
     details: { jobId: id, status: state },
   });
 
@@ -358,7 +354,7 @@ const notApproved = ({ id, approver }: ActionRow, url: string): Error =>
     'approval_required',
     `The Action ${id} has not been approved yet (approver: ${approver}). Nothing was started.`,
     {
-      advice: 'Give approvalUrl to the approver, and wait for the status approved.',
+      advice: 'Send approvalUrl to the approver, and wait until the Action has the status approved.',
       details: { approval: approver, status: 'awaiting_approval', approvalUrl: url },
     },
   );

@@ -65,6 +65,6 @@ export class ApprovalProofs {
 const isIpAddress = ({ hostname }: URL): boolean => isIP(hostname.replace(/^\[|\]$/g, '')) !== 0;
 
 const notVerified = (): Error =>
-  fault('verification_failed', 'The passkey signature is not valid for this Action. Nothing was decided.', {
+  fault('verification_failed', 'The passkey signature is not valid for this Action. No decision was recorded.', {
     advice: 'Request the challenge again, and sign it with one of your passkeys.',
   });

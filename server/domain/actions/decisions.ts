@@ -240,10 +240,6 @@ const tallyNameOf = ({
 }) => JSON.stringify([applicationId, endUser.providerId, endUser.subject]);
 
 const requestFromSession = (): Error =>
-  fault(
-    'address_not_allowed',
-    'This request comes from the browser of a session of this service, which cannot approve an Action.',
-    {
-      advice: 'Open the approval page in your own browser.',
-    },
-  );
+  fault('address_not_allowed', 'An Action cannot be approved from a browser session of this service.', {
+    advice: 'Open the approval page in your own browser.',
+  });

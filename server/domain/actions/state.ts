@@ -28,6 +28,10 @@ export const alreadyDecided = ({ id }: Pick<ActionRow, 'id'>, status: ActionStat
   });
 
 export const digestMismatch = ({ id }: Pick<ActionRow, 'id'>): Error =>
-  fault('digest_mismatch', `The digest does not match the Action ${id}. Nothing was decided or started.`, {
-    advice: 'Read the Action, check its content, and send its digest.',
-  });
+  fault(
+    'digest_mismatch',
+    `The digest does not match the Action ${id}. No decision was recorded, and nothing was started.`,
+    {
+      advice: 'Read the Action, check its content, and send its digest.',
+    },
+  );

@@ -41,7 +41,7 @@ async function resolveTrusted(
   if (missingId !== undefined)
     throw fault(
       'unknown_certificate',
-      `${CA_CERTIFICATES_FIELD} names ${missingId}, which does not exist in this application.`,
+      `${CA_CERTIFICATES_FIELD} names the certificate ${missingId}, which does not exist in this application.`,
       {
         advice: 'Upload the certificate first, or correct the id.',
         details: { field: CA_CERTIFICATES_FIELD, id: missingId },

@@ -480,7 +480,7 @@ const reservedId = (id: string): Error =>
 
 const toolNameTaken = (id: string): Error =>
   fault('name_taken', `Another operation has the same tool name as ${id}.`, {
-    advice: 'The tool name is the id with _ instead of each dot. Choose an id that leads to another tool name.',
+    advice: 'The tool name is the id with each dot replaced by _. Choose an id that gives a different tool name.',
   });
 
 const kindNotChangeable = ({ id, kind }: OperationRow): Error =>

@@ -64,7 +64,7 @@ export function overlayOf(request: ConfigureOperation): OverlayDefinition {
     .filter(name => !OVERLAY_FIELDS.includes(name))
     .map(path => ({
       path,
-      message: 'cannot be changed for a built-in operation; only enabled, approval and price can',
+      message: 'cannot be changed for a built-in operation (only enabled, approval and price can be changed)',
     }));
   if (issues.length > 0)
     throw fault('permission_denied', issues.map(({ path, message }) => `${path} ${message}`).join('; '), {

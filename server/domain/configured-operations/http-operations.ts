@@ -204,7 +204,7 @@ function excerptOf(parsedResponse: ResponseOutput): string {
 const tooManyCalls = (): Error =>
   fault(
     'concurrency_limit',
-    `${CONCURRENT_CALLS_MAX} calls of operations of this application are already running, which is the limit.`,
+    `This application already has ${CONCURRENT_CALLS_MAX} operation calls running, which is the limit.`,
     {
       advice: 'Wait until some of these calls have ended.',
       details: { limit: CONCURRENT_CALLS_MAX, used: CONCURRENT_CALLS_MAX, scope: 'application', name: 'operations' },

@@ -95,10 +95,14 @@ export class AgentMemory {
 
   #notAllowed({ applicationId, keyId }: AgentCaller, key: string, access: Access) {
     const consentUrl = `${this.#parts.publicUrl}/consumer/${applicationId}/consent/${keyId}?key=${key}&access=${access}`;
-    return fault('consent_required', `The end user has not allowed this agent key to ${access} ${key}.`, {
-      advice: 'Ask the end user to allow this access at consentUrl.',
-      details: { consentUrl, key, access },
-    });
+    return fault(
+      'consent_required',
+      `The end user has not allowed this agent key to ${access} the memory item ${key}.`,
+      {
+        advice: 'Ask the end user to allow this access at consentUrl.',
+        details: { consentUrl, key, access },
+      },
+    );
   }
 }
 

@@ -126,7 +126,7 @@ async function moveMemory(
 
 const tooManyTogether = (objectName: string, limit: number): Error =>
   fault('limit_reached', `Together, the two consumers exceed the limit of ${limit} ${objectName}.`, {
-    advice: 'Remove those that are no longer needed, and link the consumers again.',
+    advice: `Remove ${objectName} that are no longer needed, and link the consumers again.`,
     details: { limit },
   });
 

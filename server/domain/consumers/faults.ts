@@ -12,13 +12,13 @@ export const invalidGrant = (problem: string, advice = 'Start a new sign-in with
   );
 
 export const providerDisabled = (provider: string, path = '/identity/providers/{providerId}'): Error =>
-  fault('feature_unavailable', `The application does not let its consumers sign in with ${provider}.`, {
-    advice: `An admin of the application can turn this on: PUT /v1/applications/{appId}${path}.`,
+  fault('feature_unavailable', `Consumer sign-in with ${provider} is not enabled in this application.`, {
+    advice: `An admin of the application can enable it with PUT /v1/applications/{appId}${path}.`,
     details: { field: 'providerId' },
   });
 
 export const methodDisabled = (method: string): Error =>
-  fault('feature_unavailable', `The application does not let its consumers sign in with the method ${method}.`, {
+  fault('feature_unavailable', `Consumer sign-in with the method ${method} is not enabled in this application.`, {
     advice: 'Use one of the methods that hosted.describe returns.',
     details: { field: 'method' },
   });

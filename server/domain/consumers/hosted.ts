@@ -303,7 +303,7 @@ const mailOf = (code: string, application: string) => ({
 });
 
 const tooManyCodes = (): Error =>
-  fault('rate_limited', 'Too many codes were requested for this address.', {
+  fault('rate_limited', 'Too many sign-in codes were requested for this email address.', {
     advice: 'Use the newest code, or wait an hour.',
     details: { limit: CODES_PER_HOUR_MAX, used: CODES_PER_HOUR_MAX, retryAfterSeconds: HOUR_MS / 1000 },
   });

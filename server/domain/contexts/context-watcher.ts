@@ -196,12 +196,13 @@ const unknownContext = (id: string) =>
 
 const contextHeld = (id: string, sessionId: SessionId) =>
   fault('context_in_use', `Session ${sessionId} uses context ${id} exclusively.`, {
-    advice: 'Wait until that session has ended and is saved, or omit `exclusive`. The session was not created.',
+    advice:
+      'Wait until that session has ended and the context is saved, or omit `exclusive`. The new session was not created.',
     details: { sessionId },
   });
 
 const contextSaving = (id: string, sessionId: SessionId) =>
   fault('context_in_use', `Context ${id} is still being saved by session ${sessionId}.`, {
-    advice: 'Send the request again in a few seconds. The session was not created.',
+    advice: 'Send the request again in a few seconds. The new session was not created.',
     details: { sessionId, saving: true },
   });

@@ -273,8 +273,8 @@ export class Contexts {
 
   #unreadableError(error: unknown, { version }: VersionRow): unknown {
     if (!this.#parts.storedVersions.isDamage(error) && !(error instanceof StateDamaged)) return error;
-    return fault('context_unreadable', `The stored data of version ${version} is damaged.`, {
-      advice: 'Restore an earlier version, or name an earlier version in the request.',
+    return fault('context_unreadable', `The stored data of context version ${version} is damaged.`, {
+      advice: 'Restore an earlier version, or specify one in the request.',
       details: { version },
       cause: error,
     });

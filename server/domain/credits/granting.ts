@@ -41,7 +41,7 @@ export async function grantCredit(
   if (available + amount > BALANCE_MAX || amount - promo > BALANCE_MAX)
     throw new Fault(
       'invalid_request',
-      `An account can have, and receive in all, at most ${CREDITS_MAX_TEXT} credits. Grant a smaller amount.`,
+      `Neither the balance of an account nor the total of its grants can exceed ${CREDITS_MAX_TEXT} credits. Grant a smaller amount.`,
     );
   return store.atomically(async trx => {
     const balance = await trx.credits.add(account, 'grant', amount, { at: clock.now(), reason });

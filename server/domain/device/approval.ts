@@ -149,21 +149,17 @@ export class Approval {
 }
 
 const codeNotFound = (): Error =>
-  fault('not_found', 'The code does not exist, has expired, or was opened by another person.', {
+  fault('not_found', 'The code does not exist, has expired, or is already in use by another person.', {
     advice: 'Compare the code with the code on the device, or start again on the device.',
   });
 
 const alreadyDecided = ({ status }: DeviceAuthorizationRow): Error =>
   fault('already_decided', 'The device authorization was already decided, and the decision cannot be changed.', {
-    advice: 'Start again on the device to get another decision.',
+    advice: 'To decide differently, start a new authorization on the device.',
     details: { status },
   });
 
 const requestFromSession = (): Error =>
-  fault(
-    'address_not_allowed',
-    'This request comes from the browser of a session of this service, which cannot approve a device.',
-    {
-      advice: 'Open the page in your own browser.',
-    },
-  );
+  fault('address_not_allowed', 'A device cannot be approved from a browser session of this service.', {
+    advice: 'Open the page in your own browser.',
+  });

@@ -115,7 +115,7 @@ function scopesIn(text: string | undefined): readonly string[] {
   if (unknownScopes.length > 0)
     throw fault(
       'invalid_scope',
-      `The parameter scope contains unknown scopes: ${boundedText(unknownScopes.join(', '), SCOPES_CHARACTERS_SHOWN_MAX)}.`,
+      `The scope parameter contains unknown scopes: ${boundedText(unknownScopes.join(', '), SCOPES_CHARACTERS_SHOWN_MAX)}.`,
       {
         advice: `The known scopes are ${TOKEN_SCOPES.join(', ')}.`,
       },
@@ -134,7 +134,7 @@ function assertChallenge({ code_challenge: challenge, code_challenge_method: met
 function assertResource(resource: string | undefined, publicUrl: string): void {
   if (resource === undefined) return;
   if (URL.canParse(resource) && new URL(resource).href === new URL(publicUrl).href) return;
-  throw fault('invalid_target', 'The parameter resource is not the address of this service.', {
+  throw fault('invalid_target', 'The resource parameter is not the address of this service.', {
     advice: `Omit resource, or send ${publicUrl}.`,
   });
 }

@@ -2,7 +2,7 @@
 import { fault } from '../faults.ts';
 import { recognizeSecret } from '../identity/credentials.ts';
 
-const ADVICE = 'Send Authorization: Bearer with the device code, bdc_….';
+const ADVICE = 'Send the header Authorization: Bearer DEVICE_CODE. A device code begins with bdc_.';
 const EXPECTED_CREDENTIAL = { expected: 'device_code' } as const;
 
 /**
@@ -21,4 +21,7 @@ export function deviceCodeHashIn(authorization: string | undefined): Buffer {
 }
 
 export const invalidDeviceCode = (): Error =>
-  fault('invalid_credentials', 'This is not a valid device code.', { advice: ADVICE, details: EXPECTED_CREDENTIAL });
+  fault('invalid_credentials', 'The credential is not a valid device code.', {
+    advice: ADVICE,
+    details: EXPECTED_CREDENTIAL,
+  });

@@ -86,7 +86,7 @@ export class DeviceStates implements Closeable {
     if (await this.#parts.store.device.recordStateRead(row.id, now, latestPreviousPoll(row, now)))
       return stateAt(row, now);
     throw fault('rate_limited', 'The device authorization was read again too soon.', {
-      advice: `Wait ${row.intervalSeconds} s, or send wait=55.`,
+      advice: `Wait ${row.intervalSeconds} s, or send the query parameter wait=55 to wait for a change.`,
       details: { limit: 1, used: 1, scope: 'device_authorization', retryAfterSeconds: row.intervalSeconds },
     });
   }

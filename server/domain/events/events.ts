@@ -115,7 +115,7 @@ export class EventService implements Events, Closeable {
 }
 
 const serviceStopping = (): Error =>
-  fault('service_stopping', 'The service is stopping, so no event stream is opened.', {
+  fault('service_stopping', 'The service is stopping, so no event stream was opened.', {
     advice: 'Open the stream again in a few seconds, with the id of the last event in Last-Event-ID.',
   });
 

@@ -80,7 +80,7 @@ async function requireExtensions(
   if (missingId !== undefined)
     throw fault(
       'unknown_extension',
-      `${EXTENSION_IDS_FIELD} names ${missingId}, which does not exist in this application.`,
+      `${EXTENSION_IDS_FIELD} names the extension ${missingId}, which does not exist in this application.`,
       {
         advice: 'Upload the extension first, or correct the id.',
         details: { field: EXTENSION_IDS_FIELD, id: missingId },
@@ -94,7 +94,7 @@ async function requireExtensions(
 const jailRequired = () =>
   fault(
     'feature_unavailable',
-    'Extensions are not available: this installation runs browsers without a jail, so an extension could read files of the machine.',
+    'Extensions are not available: this installation runs browsers without a jail, so an extension could read files on the machine.',
     {
       advice: `Omit ${EXTENSION_IDS_FIELD}, or ask the operator to set BERTH_ISOLATION=slot. The session was not created.`,
       details: { field: EXTENSION_IDS_FIELD },
@@ -136,7 +136,7 @@ async function load(
     const loadResult = await liveSession.browser.extensions.load(folder, facts.hasServiceWorker).catch(error => {
       if (!isFault(error, 'extension_not_loaded')) throw error;
       throw fault('invalid_file', `Chromium could not load extension ${one.id}: ${error.message}.`, {
-        advice: 'Correct the extension, upload the corrected extension, and use the new id.',
+        advice: 'Correct the extension, upload it again, and use the new id.',
         details: { field: EXTENSION_IDS_FIELD, id: one.id },
       });
     });

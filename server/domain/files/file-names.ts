@@ -18,7 +18,7 @@ export function requireUploadName(name: string): string {
 
 function nameProblem(name: string): string | undefined {
   if (name === '' || name === '.' || name === '..') return 'is not allowed';
-  if (/[/\\]/.test(name)) return 'contains a slash';
+  if (/[/\\]/.test(name)) return 'contains a slash or backslash';
   if (CONTROL_CHARACTER_PATTERN.test(name)) return 'contains a control character';
   if (Buffer.byteLength(name) > NAME_BYTES_MAX) return `has ${Buffer.byteLength(name)} bytes`;
   return undefined;

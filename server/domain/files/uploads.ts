@@ -116,9 +116,9 @@ export class Uploads {
     if (file.size > bytesMax)
       throw fault(
         'payload_too_large',
-        `${fileName} is too large to be chosen with a tool: it has ${file.size} bytes, and the limit is ${bytesMax}.`,
+        `${fileName} is too large for the tool browser_file_upload: it has ${file.size} bytes, and the limit is ${bytesMax}.`,
         {
-          advice: 'Choose the file over CDP, with DOM.setFileInputFiles.',
+          advice: 'Set the file over CDP with DOM.setFileInputFiles.',
         },
       );
     return readFile(`${liveSession.box.uploads}/${file.name}`);
@@ -172,7 +172,7 @@ const totalSizeOf = (rows: readonly UploadRow[]): number => rows.reduce((bytes, 
 const uploadTooLarge = (bytes: number) =>
   fault(
     'payload_too_large',
-    `The uploads of one session may have at most ${bytes} bytes in total, and this file exceeds that limit.`,
+    `The uploads of one session may have at most ${bytes} bytes in total, and this file would exceed that limit.`,
     {
       advice: 'Upload a smaller file, or use another session.',
       details: { limit: bytes },

@@ -32,7 +32,7 @@ export async function assertMayJoin(
   const isSiblingProcess = (otherHost: LivingHost): boolean => areSiblingProcesses(ownHost, otherHost);
   if (storage.kind === 'disk' && !otherHosts.every(isSiblingProcess))
     throw joinRefused(`This server keeps files on its disk, and the database is in use by ${hostText}.`, {
-      cure: 'Several hosts need one bucket: set BERTH_S3_BUCKET for all of them, or stop the other host.',
+      cure: 'The hosts must share one bucket: set BERTH_S3_BUCKET for all of them, or stop the other host.',
     });
   for (const otherHost of otherHosts) assertCompatible(ownHost, otherHost);
   if (storage.kind === 'disk') return { storeMark: DISK_MARK };
@@ -60,7 +60,7 @@ function assertCompatible(ownHost: JoiningHost, otherHost: LivingHost): void {
   const hostText = `host ${otherHost.id} (${otherHost.url})`;
   if (otherHost.storeMark === DISK_MARK && !areSiblingProcesses(ownHost, otherHost))
     throw joinRefused(`The database is in use by ${hostText}, which keeps files on its disk.`, {
-      cure: 'Several hosts need one bucket: set BERTH_S3_BUCKET for all of them, and restart the other host.',
+      cure: 'The hosts must share one bucket: set BERTH_S3_BUCKET for all of them, and restart the other host.',
     });
   if (otherHost.secretMark !== ownHost.secretMark)
     throw joinRefused(`The secret of this server differs from that of ${hostText}.`, {

@@ -148,7 +148,7 @@ export class Line implements Closeable {
 
   /** Rejects all waiters on this host, and accepts no more. */
   stop(why: () => Error): void {
-    this.#closeController.abort(new Error('the line is closing'));
+    this.#closeController.abort(new Error('the queue is closing'));
     for (const waiter of this.#waiters.values()) removeWaiter(waiter, () => waiter.reject(why()));
   }
 

@@ -27,6 +27,6 @@ export const handoffEnded = ({ id, status }: Pick<HandoffRow, 'id' | 'status'>):
   });
 
 export const staleFence = (id: string): Error =>
-  fault('stale_fence', `This lease of hand-off ${id} has ended.`, {
-    advice: 'If the hand-off still waits for a person, claim the hand-off again.',
+  fault('stale_fence', `Your lease on hand-off ${id} has ended.`, {
+    advice: 'If the hand-off is still waiting for a person, claim it again.',
   });

@@ -361,7 +361,7 @@ const invalidSecret = (): Error =>
 const holderRequired = (): Error =>
   fault(
     'invalid_credentials',
-    'This operation requires the lease token (bhl_…) that a claim of the hand-off returns.',
+    'This operation requires the lease token (bhl_…), which is returned when the hand-off is claimed.',
     {
       details: { expected: 'handoff_lease' },
     },
@@ -370,7 +370,7 @@ const holderRequired = (): Error =>
 const personRequired = (): Error =>
   fault(
     'invalid_credentials',
-    'This operation requires a credential of a person: a sign-in cookie, or the secret of a claim link.',
+    'Only a person can claim a hand-off. Send a sign-in cookie or the secret of a claim link.',
     {
       details: { expected: 'human_session' },
     },
@@ -380,10 +380,10 @@ const notForMembers = ({ id, claimableBy }: HandoffRow): Error =>
   claimableBy === 'end_user'
     ? fault(
         'permission_denied',
-        `Hand-off ${id} can be claimed only by the end user whom the hand-off names. Ask this end user to claim it.`,
+        `Hand-off ${id} can be claimed only by the end user named in the hand-off. Ask that user to claim it.`,
       )
     : fault('permission_denied', `Hand-off ${id} can be claimed only with its link.`, {
-        advice: 'Open the link that the agent received.',
+        advice: 'Ask the requester of the hand-off for the link, and open it.',
       });
 
 const wrongBrowser = ({ id }: HandoffRow): Error =>

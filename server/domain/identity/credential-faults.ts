@@ -16,7 +16,7 @@ const EXPECTED_KINDS = {
 const CREDENTIAL_NAMES = {
   agentKey: 'an agent key (bak_…)',
   account: 'a personal access token (bpt_…) or a developer token (bdt_…)',
-  human: 'the cookie of a person who signed in to the console',
+  human: 'a console sign-in cookie',
   consumer: 'the token of a consumer session (bcs_…)',
   agentKeyOrAccount: 'an agent key (bak_…), a personal access token (bpt_…) or a developer token (bdt_…)',
 } as const satisfies Record<AcceptedCredential, string>;
@@ -43,7 +43,7 @@ export const twoCredentials = (): Error =>
 export const wrongCredentialKind = (expected: AcceptedCredential): Error =>
   fault(
     'invalid_credentials',
-    `This operation requires ${CREDENTIAL_NAMES[expected]}, not another kind of credential.`,
+    `This operation requires ${CREDENTIAL_NAMES[expected]}. The request has a different kind of credential.`,
     {
       details: { expected: EXPECTED_KINDS[expected] },
     },

@@ -138,6 +138,6 @@ export class KeyUses {
 }
 
 const keyEnded = (): Error =>
-  fault('invalid_credentials', 'The agent key that this address was issued to has expired or was revoked.', {
-    advice: 'Read the session with another agent key of the application to get a new address.',
+  fault('invalid_credentials', 'The agent key that this connectUrl was issued to has expired or was revoked.', {
+    advice: 'Read the session with another agent key of the application to get a new connectUrl.',
   });

@@ -263,7 +263,7 @@ function assertMayGrant(caller: AccountCaller, scopes: readonly string[]): void 
   const refusedScopes = scopes.filter(scope => scope === UNGRANTABLE_SCOPE || !caller.scopes.has(scope));
   if (refusedScopes.length === 0) return;
   throw fault('permission_denied', `This credential cannot grant ${refusedScopes.join(', ')}.`, {
-    advice: 'Request only scopes that this credential has, and never account:tokens.',
+    advice: 'Request only scopes that this credential has. The scope account:tokens can never be granted.',
     details: { scopes: refusedScopes },
   });
 }

@@ -40,7 +40,7 @@ export interface InvocationFilesParts {
 const storageFull = (bytes: number, usedBytes: number, limit: number): Error =>
   fault(
     'limit_reached',
-    `The files have ${bytes} bytes, but ${usedBytes} of the ${limit} bytes that the application may store are in use.`,
+    `The output files of this call total ${bytes} bytes, but the application already stores ${usedBytes} of at most ${limit} bytes.`,
     {
       advice:
         'Delete downloads that are no longer needed, or ask an admin of the application for a higher limit (maxStoredBytes).',

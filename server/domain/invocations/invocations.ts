@@ -663,7 +663,7 @@ const keyConflict = () =>
 const equalCallRefused = () =>
   fault(
     'idempotency_conflict',
-    'Other requests with the same content were in progress, and each of them was refused. Nothing was started.',
+    'Identical requests were already in progress, but all of them were refused. Nothing was started.',
     {
       advice: 'Wait a moment, and send the request again.',
     },
@@ -682,7 +682,7 @@ const callLimitReached = (id: string, limit: number, seconds: number) =>
 const costLimitReached = ({ operationId: id, reserved }: InvocationRow, limit: number, used: number, seconds: number) =>
   fault(
     'spend_limit',
-    `The grant of this agent key allows calls of ${id} for at most ${limit} micro-credits per day. ${used} were used, and this call requires ${reserved}.`,
+    `The grant of this agent key limits the cost of calls of ${id} to ${limit} micro-credits per day. ${used} are already used, and this call requires ${reserved}.`,
     {
       advice: 'Wait until midnight UTC, send a lower maxCost, or ask an admin of the application for a higher limit.',
       details: {

@@ -140,7 +140,7 @@ export class ManagedOperations {
       throw invalidRequest([{ path: 'input.selector', message: 'is required with sessionId' }]);
     assertMayConnect(scopes);
     if (operation === 'browser.steps' && credentialsIn((callInput as InputOf<'browser.steps'>).steps).length > 0)
-      throw fault('input_not_granted', 'Credentials are typed only into a session that is created for the call.', {
+      throw fault('input_not_granted', 'Credentials can be typed only into a session that is created for the call.', {
         advice: 'Use url instead of sessionId.',
       });
     const [unusedName] = URL_ONLY_FIELDS.filter(name => rest[name] !== undefined);

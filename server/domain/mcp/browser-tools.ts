@@ -200,7 +200,7 @@ export class BrowserTools {
   async #noOpenSession(caller: AgentCaller) {
     const { sessions } = await this.#parts.sessions.list(caller, { q: openedByQuery(caller), limit: 1 });
     const [lastSession] = sessions;
-    const lastSessionText = lastSession ? ` The last session, ${endedText(lastSession)}` : '';
+    const lastSessionText = lastSession ? ` The last session ${endedText(lastSession)}` : '';
     return fault('session_not_running', `No browser is open.${lastSessionText} Open one with browser_open.`);
   }
 
@@ -263,7 +263,7 @@ const openedByQuery = ({ keyId }: AgentCaller): string => `user_metadata['${OPEN
 const liveAddress = ({ debuggerUrl }: DebugUrls) => ({ liveViewUrl: debuggerUrl });
 
 const endedText = ({ id, status, endReason, endedAt }: SessionView): string =>
-  `${id}, is not running: ${status}${endReason === undefined ? '' : ` (${endReason})`}${endedAt === undefined ? '' : ` since ${endedAt}`}.`;
+  `${id} is not running: ${status}${endReason === undefined ? '' : ` (${endReason})`}${endedAt === undefined ? '' : ` since ${endedAt}`}.`;
 
 const listText = (sessions: readonly SessionView[]): string =>
   sessions.length === 0

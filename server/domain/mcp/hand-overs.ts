@@ -146,7 +146,7 @@ export class HandOvers {
     const newestRows = await rows.list(applicationId, { ...sessionFilter, limit: SEARCHED_HANDOFFS_MAX });
     const ownHandoff = newestRows.find(({ requesterId }) => requesterId === keyId);
     if (!ownHandoff)
-      throw fault('not_found', 'This agent key has not handed over the session. Call browser_hand_over first.');
+      throw fault('not_found', 'No hand-off requested by this agent key was found. Call browser_hand_over first.');
     return ownHandoff;
   }
 }

@@ -38,7 +38,7 @@ const LISTED_AFTER_END_MS = 90 * DAY_MS;
 /** Limits how often an account may fail to accept an invitation. */
 const FAILURES_LIMIT = {
   name: 'invitations.account',
-  what: 'failed acceptances of invitations',
+  what: 'failed attempts to accept an invitation',
   max: 20,
   withinMs: 10 * 60_000,
   scope: 'account',

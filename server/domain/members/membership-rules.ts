@@ -40,6 +40,6 @@ export const assignableRoles = (role: Role | undefined): Role[] =>
   role === undefined ? [] : ROLES.filter(given => mayAssign(role, given));
 
 const lastOwner = (): Error =>
-  fault('last_owner', 'The only owner of an application cannot be removed or get another role.', {
+  fault('last_owner', 'The only owner of an application cannot be removed or given another role.', {
     advice: 'Make another member an owner first.',
   });

@@ -224,7 +224,10 @@ export class Network implements Watcher {
     for (const { by, trouble } of probeResults)
       if (trouble)
         throw fault('proxy_unreachable', `The proxy in ${by.name} cannot be used. ${trouble.words}`, {
-          advice: 'Check the address, user name and password of the proxy. No browser was started.',
+          advice:
+            trouble.trouble === 'address_refused'
+              ? 'Use another proxy, or ask the operator to allow the address. No browser was started.'
+              : 'Check the address, user name and password of the proxy. No browser was started.',
           details: { path: by.name, reason: trouble.trouble },
         });
   }

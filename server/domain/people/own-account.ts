@@ -23,7 +23,7 @@ import type { SecondFactors } from './second-factors.ts';
 
 const ACCOUNT_FAILURES_LIMIT = {
   name: 'proofs.account',
-  what: 'failed proofs of identity',
+  what: 'failed identity checks',
   max: 10,
   withinMs: 600_000,
   scope: 'account',

@@ -250,7 +250,7 @@ export class RecordingService implements Recordings {
         'recording_expired',
         `The recording of this session was deleted ${keptMs / DAY_MS} days after the session ended.`,
         {
-          advice: 'It cannot be restored. Next time, download the recording before then.',
+          advice: `The recording cannot be restored. Download future recordings within ${keptMs / DAY_MS} days of the end of the session.`,
         },
       );
     if (!(await this.#isSettled(session)))
@@ -272,14 +272,12 @@ export class RecordingService implements Recordings {
   async #assertStoreReachable({ applicationId, id }: SessionRow, [first]: readonly ReplayPage[]): Promise<void> {
     const { artifacts, addresses } = this.#parts;
     const key = addresses.key(applicationId, { session: id, page: first?.page ?? 0, kind: 'init', name: 0 });
-    await withTimeout(STORE_RESPONSE_TIMEOUT_MS, 'the storage of recordings', () => artifacts.stat(key)).catch(
-      error => {
-        throw fault('recording_service_unavailable', 'The storage of recordings does not respond.', {
-          advice: 'The request had no effect. Send it again later.',
-          cause: error,
-        });
-      },
-    );
+    await withTimeout(STORE_RESPONSE_TIMEOUT_MS, 'the recording storage', () => artifacts.stat(key)).catch(error => {
+      throw fault('recording_service_unavailable', 'The recording storage is not responding.', {
+        advice: 'The request had no effect. Send it again later.',
+        cause: error,
+      });
+    });
   }
 }
 

@@ -61,5 +61,5 @@ async function equip(browserHost: BrowserHost, box: Box, connect: () => Promise<
 
 async function rejectWhenGone(box: Box): Promise<never> {
   const end = await box.whenGone;
-  throw new Error(`the browser ended while starting (${end.detail}): ${box.stderrTail()}`);
+  throw new Error(`the browser exited during startup (${end.detail}): ${box.stderrTail()}`);
 }

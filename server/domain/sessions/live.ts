@@ -171,11 +171,12 @@ export class LiveSession {
   }
 
   attach(client: AttachedClient): void {
-    if (this.#isClosing) throw fault('session_ended', `Session ${this.id} is ending.`);
+    if (this.#isClosing)
+      throw fault('session_ended', `Session ${this.id} is ending.`, { advice: 'Create another session.' });
     const isBystander = client.kind === 'bystander';
     const used = [...this.#clients].filter(({ kind }) => (kind === 'bystander') === isBystander).length;
     if (used >= CLIENTS_MAX) {
-      const limitedKind = isBystander ? 'connections of live view addresses and extensions' : 'clients';
+      const limitedKind = isBystander ? 'connections from live view addresses and extensions' : 'clients';
       throw fault('client_limit', `Session ${this.id} already has ${CLIENTS_MAX} ${limitedKind}, which is the limit.`, {
         advice: 'Close one of them, or create another session.',
         details: { limit: CLIENTS_MAX, used },

@@ -75,7 +75,7 @@ class Reader {
     const foundText = this.isAtEnd
       ? 'the text ends here'
       : `found ${JSON.stringify(this.#text.slice(this.#at, this.#at + 12))}`;
-    throw fault('invalid_query', `q could not be read at position ${this.#at}: ${foundText}; expected ${expected}.`, {
+    throw fault('invalid_query', `q could not be parsed at position ${this.#at}: ${foundText}; expected ${expected}.`, {
       advice: `Write q as ${EXAMPLE}, and join several terms with "${AND}".`,
       details: { position: this.#at },
     });

@@ -97,7 +97,7 @@ export class SessionConnector {
       return { row, keyId };
     }
     if (!credentials.authorization && !credentials.apiKey)
-      throw fault('missing_credentials', 'The address has no signingKey, and the request has no agent key.', {
+      throw fault('missing_credentials', 'The request has neither a signingKey in its URL nor an agent key.', {
         advice: 'Use the connectUrl exactly as it was returned, or send Authorization: Bearer <agent key>.',
       });
     const caller = await this.#parts.callers.authenticate(credentials, 'agentKey');

@@ -312,7 +312,7 @@ const viewOf = (
 
 const noPreviousVersion = (id: string): Error =>
   fault('gone', `The previous version of the credential ${id} does not exist, or was destroyed.`, {
-    advice: 'To use that value again, write it as a new version.',
+    advice: 'To use the previous value again, write it as a new version.',
   });
 
 const credentialInUse = (id: string, operations: readonly string[]): Error =>

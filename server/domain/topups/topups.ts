@@ -152,7 +152,7 @@ export class TopUps {
   async replaceAutoTopUp(caller: AccountCaller, { applicationId }: AutoTopUp): Promise<AutoTopUp> {
     await this.#requireOwned(caller, applicationId);
     throw fault('feature_unavailable', 'The payment provider `manual` does not support automatic payment.', {
-      advice: 'Order a pack with a checkout.',
+      advice: 'To buy a pack, open a checkout.',
     });
   }
 

@@ -110,7 +110,7 @@ export class Mux implements Closeable {
   reportUnreadable(error: unknown): void {
     if (++this.#unreadableCount <= UNREADABLE_MESSAGES_MAX) this.#onUnreadable(error);
     if (this.#unreadableCount === UNREADABLE_MESSAGES_MAX)
-      this.#failure.resolve(new Error(`${UNREADABLE_MESSAGES_MAX} messages of the browser could not be handled`));
+      this.#failure.resolve(new Error(`${UNREADABLE_MESSAGES_MAX} messages from the browser could not be handled`));
   }
 
   /** Resolves when the pipe breaks or UNREADABLE_MESSAGES_MAX is reached. */

@@ -48,7 +48,7 @@ export function toRange(rangeEntry: AddressRange): Range {
   if (!address) throw new TypeError(`${rangeEntry.address} is not an IP address`);
   const prefixBits = address.family === rangeEntry.family ? rangeEntry.prefix : rangeEntry.prefix - MAPPED_BITS;
   if (!(prefixBits >= 0 && prefixBits <= address.bytes.length * 8))
-    throw new TypeError(`${rangeEntry.address}/${rangeEntry.prefix} is not a range of addresses`);
+    throw new TypeError(`${rangeEntry.address}/${rangeEntry.prefix} is not a valid CIDR range`);
   return { family: address.family, bytes: address.bytes, prefixBits, port: rangeEntry.port };
 }
 

@@ -56,10 +56,10 @@ const MESSAGES: Readonly<Record<FailureKind, string>> = {
   connect_timed_out: 'The host did not respond in time.',
   bad_answer: 'The host closed the connection early, or did not send a valid HTTP response.',
   host_not_reached: "The session's proxy could not reach the host.",
-  proxy_unreachable: "The session's proxy cannot be reached, or did not respond as a proxy.",
+  proxy_unreachable: "The session's proxy cannot be reached, or did not send a valid response.",
   proxy_timed_out: "The session's proxy did not respond in time.",
   proxy_not_trusted: "The certificate of the session's proxy is not trusted.",
-  proxy_refused_user: "The session's proxy refused the user name or the password.",
+  proxy_refused_user: "The session's proxy requires a user name and password, or refused those of the session.",
   not_a_proxy: "The server at the address of the session's proxy is not a proxy.",
 };
 

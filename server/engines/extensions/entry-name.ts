@@ -40,7 +40,7 @@ export function entryPath(name: string): readonly string[] | undefined {
     throw refusal(
       'bad_name',
       `the name ${quotedName} begins with _, which Chromium reserves`,
-      'Rename the file or folder. Of such names, only _locales and _platform_specific are allowed at the root.',
+      'Rename the file or folder. At the root, only _locales and _platform_specific may begin with _.',
     );
   return parts;
 }
@@ -86,6 +86,6 @@ const collision = (name: string, existing: string) =>
     ? refusal('duplicate_name', `it contains ${JSON.stringify(name)} twice`, 'Pack the extension again.')
     : refusal(
         'case_collision',
-        `${JSON.stringify(name)} and ${JSON.stringify(existing)} are the same name on a disk that ignores case`,
+        `${JSON.stringify(name)} and ${JSON.stringify(existing)} are the same name on a case-insensitive file system`,
         'Rename one of them.',
       );

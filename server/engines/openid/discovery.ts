@@ -60,9 +60,11 @@ async function endpoint(json: JsonObject, name: string, check: AddressCheck): Pr
   const url = text.length <= URL_CHARACTERS_MAX ? URL.parse(text) : null;
   const isSafe = url && (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname)));
   if (!isSafe || url.username || url.password || text.includes('#'))
-    throw new OpenIdError(`${name} in the discovery document is not an https address.`);
+    throw new OpenIdError(
+      `${name} in the discovery document must be an https URL of at most ${URL_CHARACTERS_MAX} characters, without a user name, password or fragment.`,
+    );
   const refusal = await check(text);
-  if (refusal) throw new OpenIdError(`${name} in the discovery document is refused. ${refusal.message}`);
+  if (refusal) throw new OpenIdError(`${name} in the discovery document cannot be used. ${refusal.message}`);
   return text;
 }
 
@@ -72,7 +74,9 @@ function algorithmsIn(json: JsonObject): readonly string[] {
     one => Array.isArray(providerAlgorithms) && providerAlgorithms.includes(one),
   );
   if (commonAlgorithms.length > 0) return commonAlgorithms;
-  throw new OpenIdError('The provider does not sign ID tokens with a supported public-key algorithm.');
+  throw new OpenIdError(
+    `id_token_signing_alg_values_supported in the discovery document must contain one of ${SUPPORTED_ALGORITHMS.join(', ')}.`,
+  );
 }
 
 /** Reads metadata that Berth has stored. */

@@ -44,9 +44,12 @@ export class KeySets {
     const existingSet = this.#sets.get(jwksUri);
     const nowMs = this.#clock.monotonicMs();
     if (existingSet && nowMs - existingSet.readAtMs < ageMsMax) return existingSet;
-    const { status, json } = await fetchJson(this.#send, 'The keys of the provider', { method: 'GET', url: jwksUri });
+    const { status, json } = await fetchJson(this.#send, 'The key set of the provider', {
+      method: 'GET',
+      url: jwksUri,
+    });
     if (status !== 200)
-      throw new OpenIdError(`The request for the keys of the provider returned the status ${status}.`);
+      throw new OpenIdError(`The request for the key set of the provider returned the status ${status}.`);
     const set = { get: createLocalJWKSet(keySetIn(json)), readAtMs: nowMs };
     this.#sets.delete(jwksUri);
     this.#sets.set(jwksUri, set);
@@ -59,7 +62,7 @@ export class KeySets {
 function keySetIn(json: JsonObject): JSONWebKeySet {
   const { keys } = json;
   if (!Array.isArray(keys) || keys.length > KEYS_PER_SET_MAX)
-    throw new OpenIdError(`The keys of the provider are not a list of at most ${KEYS_PER_SET_MAX} keys.`);
+    throw new OpenIdError(`keys in the key set of the provider must be an array of at most ${KEYS_PER_SET_MAX} keys.`);
   // The keys are not checked here. The library checks a key when an ID token names it.
   return { keys: keys.filter(key => typeof key === 'object' && key !== null && !Array.isArray(key)) };
 }

@@ -82,7 +82,7 @@ export class RelyingParty {
       },
       body: Buffer.from(form.toString()),
     });
-    if (status !== 200) throw new OpenIdError(`The provider refused the code with the status ${status}.`);
+    if (status !== 200) throw new OpenIdError(`The request to the token endpoint returned the status ${status}.`);
     const idToken = textAt(json, 'id_token');
     if (idToken === undefined) throw new OpenIdError('The provider returned no ID token.');
     return { idToken, accessToken: textAt(json, 'access_token') };
@@ -126,7 +126,7 @@ const isPast = (time: unknown, now: number): boolean =>
   typeof time === 'number' && Number.isSafeInteger(time) && time >= 0 && time <= now + TOLERANCE_SECONDS;
 
 const invalidClaimError = (claim: string): OpenIdError =>
-  new OpenIdError(`The ID token is not valid: the check of ${claim} failed.`);
+  new OpenIdError(`The ID token is not valid: the ${claim} check failed.`);
 
 /** Checks `at_hash` (OpenID Connect Core, 3.1.3.8). The hash function is that of the signature algorithm. */
 function checkAccessToken({ at_hash: hash }: JWTPayload, algorithm: string, accessToken: string | undefined): void {

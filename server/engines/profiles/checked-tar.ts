@@ -112,7 +112,7 @@ export async function readFiles(
   for await (const { name, kind, size, body } of limitedEntries(source, TAR_LIMITS)) {
     if (kind !== 'file' || !isWanted(name)) continue;
     bytes += size;
-    if (bytes > bytesMax) throw new TarRefusedError(`the requested files have more than ${bytesMax} bytes`);
+    if (bytes > bytesMax) throw new TarRefusedError(`the requested files are larger than ${bytesMax} bytes in total`);
     // Copied into one buffer, because concatenating all parts at the end would block the event loop. The body has
     // exactly `size` bytes.
     const file = Buffer.allocUnsafeSlow(size);

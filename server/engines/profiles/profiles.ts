@@ -141,7 +141,9 @@ export class Profiles {
   async openCookieText(sealedCookies: Readable, seal: Seal): Promise<Buffer> {
     const bytes = await buffer(sealedCookies);
     if (bytes.length > COOKIES_BYTES_MAX)
-      throw new Error(`the stored cookies have ${bytes.length} bytes; the limit is ${COOKIES_BYTES_MAX}`);
+      throw new Error(
+        `the stored cookies are too large: ${bytes.length} bytes; the limit is ${COOKIES_BYTES_MAX} bytes`,
+      );
     return openBytes(bytes, seal);
   }
 

@@ -51,7 +51,7 @@ export class Staging {
     const stats = await lstat(this.cookiesFile).catch(undefinedIfMissing);
     if (!stats) return undefined;
     if (stats.size > COOKIES_BYTES_MAX)
-      throw new Error(`the staged cookies have ${stats.size} bytes; the limit is ${COOKIES_BYTES_MAX}`);
+      throw new Error(`the staged cookies are too large: ${stats.size} bytes; the limit is ${COOKIES_BYTES_MAX} bytes`);
     return readFile(this.cookiesFile);
   }
 

@@ -94,7 +94,8 @@ class Blocks {
   }
 
   async readSmall(size: number): Promise<Buffer> {
-    if (size > PAX_BYTES_MAX) throw new TarError(`a tar header has ${size} bytes; the limit is ${PAX_BYTES_MAX}`);
+    if (size > PAX_BYTES_MAX)
+      throw new TarError(`a pax header is too large: ${size} bytes; the limit is ${PAX_BYTES_MAX} bytes`);
     const bytes = await this.#readExactly(size);
     await this.skip(paddingOf(size));
     return bytes;
@@ -155,7 +156,7 @@ function parseHeader(block: Buffer): { name: string; kind: string; size: number 
  */
 const parseOctal = (field: Buffer): number => {
   const digits = text(field).trim();
-  if (!/^[0-7]+$/.test(digits)) throw new TarError('a tar header has an invalid number');
+  if (!/^[0-7]+$/.test(digits)) throw new TarError('a tar header contains an invalid octal number');
   return Number.parseInt(digits, 8);
 };
 
@@ -182,6 +183,6 @@ function parsePax(bytes: Buffer): ReadonlyMap<string, string> {
 function parseWholeNumber(digits: string | undefined): number {
   const number = Number(digits);
   if (digits === undefined || !/^\d{1,15}$/.test(digits) || !Number.isSafeInteger(number))
-    throw new TarError('a tar header has an invalid number');
+    throw new TarError('a pax header contains an invalid number');
   return number;
 }

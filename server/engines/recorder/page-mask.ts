@@ -297,7 +297,8 @@ class MaskedTarget {
     const params = { expression, contextId, returnByValue: true };
     const { result, exceptionDetails } = await request(this.channel, 'Runtime.evaluate', params);
     const fieldOffsets = isObject(result) ? result.value : undefined;
-    if (exceptionDetails || !Array.isArray(fieldOffsets)) throw new Error('the positions of the fields are unknown');
+    if (exceptionDetails || !Array.isArray(fieldOffsets))
+      throw new Error('the mask script did not return the positions of the fields');
     if (fieldOffsets.length > FIELDS_MAX) return [WHOLE_PAGE];
     const rects = await Promise.all(
       fieldOffsets.map((offsetsOfField, index) => this.#rectsOf(contextId, index, offsetsOfField)),

@@ -17,7 +17,7 @@ const CURES: readonly (readonly [RegExp, string])[] = [
   [/pivot_root|Can't set hostname|sys_chroot/, SECCOMP_PROFILE_CURE],
   [/RTNETLINK answers: Operation not permitted|setpriv: |setting up uid map/, ORDINARY_USER_CURE],
   [
-    /unshare failed|No permissions to create|Creating new namespace failed|No usable sandbox|chrome:\/\/sandbox says/,
+    /unshare failed|No permissions to create|Creating new namespace failed|No usable sandbox|chrome:\/\/sandbox reports/,
     USER_NAMESPACES_CURE,
   ],
   [

@@ -16,8 +16,7 @@ const LISTENER_SCRIPT = fileURLToPath(new URL('listener.pl', import.meta.url));
 /** The command that runs listener.pl. */
 export function listenerCommand(): readonly string[] {
   const sendmsgNumber = SENDMSG_NUMBERS[process.arch];
-  if (sendmsgNumber === undefined)
-    throw new Error(`boxes need an x64 or arm64 processor, but the processor of this machine is ${process.arch}`);
+  if (sendmsgNumber === undefined) throw new Error(`boxes require an x64 or arm64 processor, not ${process.arch}`);
   return ['perl', LISTENER_SCRIPT, String(EGRESS_PORT_IN_JAIL), String(sendmsgNumber)];
 }
 
@@ -56,7 +55,7 @@ function takeBeforeTimeout(child: ChildProcess, signal: AbortSignal): Promise<Se
 
 async function nextMessage(child: ChildProcess, signal: AbortSignal): Promise<readonly unknown[]> {
   const disconnection = once(child, 'disconnect', { signal }).then(() => {
-    throw new Error('listener.pl ended without passing the egress listener');
+    throw new Error('listener.pl exited without handing over the egress listener');
   });
   return Promise.race([once(child, 'message', { signal }), disconnection]);
 }

@@ -4,6 +4,6 @@ import { fileURLToPath } from 'node:url';
 
 export function filterPath(architecture: NodeJS.Architecture = process.arch): string {
   if (architecture !== 'x64' && architecture !== 'arm64')
-    throw new Error(`boxes need an x64 or arm64 processor, but the processor of this machine is ${architecture}`);
+    throw new Error(`boxes require an x64 or arm64 processor, not ${architecture}`);
   return fileURLToPath(new URL(`seccomp/${architecture}.bpf`, import.meta.url));
 }

@@ -92,7 +92,7 @@ export function assertEnoughUids(size: number, form: Form): void {
   if (form !== 'root' || size <= SLOTS_WITH_UID_MAX) return;
   throw new Fault(
     'isolation_unavailable',
-    `There are user ids for ${SLOTS_WITH_UID_MAX} browsers, but BERTH_SLOTS and BERTH_WARM require ${size}: one for each slot, two for each warm browser, and one more.`,
+    `There are user ids for ${SLOTS_WITH_UID_MAX} browsers, but BERTH_SLOTS and BERTH_WARM require ${size}: one for each slot, two for each warm browser, and one for reading the DevTools files.`,
     { advice: 'Lower BERTH_SLOTS or BERTH_WARM, raise BERTH_PROCESSES, or run the server as an ordinary user.' },
   );
 }
@@ -162,7 +162,7 @@ function failedAttempt(options: OpenSlotsOptions, form: Form, { why, cure }: Fai
     const faultMessage = `The browser (${requiredEngine(options)}) does not run on this machine: ${why}.`;
     return { why, fault: new Fault('box_start_failed', faultMessage, { advice: cure }) };
   }
-  const what = `Browsers cannot be jailed on this machine (form ${form}): ${why}.`;
+  const what = `Browsers cannot run in a ${form} jail on this machine: ${why}.`;
   const advice = `${cure} Or set BERTH_ISOLATION=process to run browsers without a jail and without its protection.`;
   return { why, fault: new Fault('isolation_unavailable', what, { advice }) };
 }

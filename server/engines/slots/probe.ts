@@ -63,7 +63,7 @@ async function runProbe(host: BoxHost, { engine, path }: ProbedBrowser, signal: 
 
 async function rejectOnEnd(box: RunningBox): Promise<never> {
   const end = await box.whenGone;
-  throw new Error(`Chromium ${end.detail}; standard error: ${box.stderrTail() || 'empty'}`);
+  throw new Error(`the browser stopped: ${end.detail}; standard error: ${box.stderrTail() || 'empty'}`);
 }
 
 async function checkBox(box: RunningBox, engine: Engine, isJailed: boolean, signal: AbortSignal): Promise<void> {
@@ -127,7 +127,8 @@ async function checkSandbox(pipe: CdpPipe, channel: string, signal: AbortSignal)
     20,
     signal,
   );
-  if (!verdict.includes(SANDBOX_VERDICT)) throw new Error(`chrome://sandbox says: ${verdict.replaceAll(/\s+/g, ' ')}`);
+  if (!verdict.includes(SANDBOX_VERDICT))
+    throw new Error(`chrome://sandbox reports an inadequate sandbox: ${verdict.replaceAll(/\s+/g, ' ')}`);
 }
 
 /** Checks the renderers from outside, because headless shell has no chrome://sandbox. */

@@ -85,6 +85,8 @@ function createExitWaiter(child: ChildProcess, kill: () => void, signal: AbortSi
     });
     if (typeof code === 'number' && acceptedCodes.includes(code)) return;
     await stderr.whenClosed();
-    throw new Error(`tar exited with ${code ?? killSignal}; standard error: ${stderr.text() || 'empty'}`);
+    throw new Error(
+      `tar ${code === null ? `was killed by ${killSignal}` : `exited with code ${code}`}; standard error: ${stderr.text() || 'empty'}`,
+    );
   };
 }

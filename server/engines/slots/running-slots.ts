@@ -91,14 +91,15 @@ export class RunningSlots implements Slots {
     const results = await Promise.allSettled([...this.#boxes].map(box => box.close()));
     await this.#host.close();
     const failures = results.flatMap(result => (result.status === 'rejected' ? [result.reason] : []));
-    if (failures.length > 0) throw new AggregateError(failures, `${failures.length} boxes failed to close`);
+    if (failures.length > 0)
+      throw new AggregateError(failures, `${failures.length} of ${results.length} boxes could not be closed`);
   }
 
   #findFreeSlot(): number {
     const usedSlots = new Set(this.#slotBySession.values());
     const unusedSlot = Array.from({ length: this.size }, (_, slot) => slot).find(slot => !usedSlots.has(slot));
     if (unusedSlot !== undefined && this.#slotBySession.size < this.size) return unusedSlot;
-    throw new Fault('no_free_slot', `All ${this.size} slots of this host are taken.`, {
+    throw new Fault('no_free_slot', 'All slots of this host are in use.', {
       advice: 'Try again when a session has ended, or raise BERTH_SLOTS.',
     });
   }

@@ -66,7 +66,7 @@ function leaderOf(child: ChildProcess): Process {
 }
 
 function stderrOf(child: ChildProcess): Readable {
-  if (!child.stderr) throw new Error('the process chain of the box has no standard error');
+  if (!child.stderr) throw new Error('the process chain of the box was started without a pipe for standard error');
   return child.stderr;
 }
 
@@ -121,6 +121,6 @@ async function rejectOnExit({ whenExited, stderr }: SpawnedChain): Promise<never
   const code = await whenExited;
   await stderr.whenClosed();
   throw new Error(
-    `the process chain of the box ended during the start with code ${code}; standard error: ${stderr.text() || 'empty'}`,
+    `the process chain of the box exited with code ${code} during startup; standard error: ${stderr.text() || 'empty'}`,
   );
 }

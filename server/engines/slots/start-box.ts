@@ -30,7 +30,7 @@ export async function startBox(
 ): Promise<RunningBox> {
   return tryStartBox(host, slot, request, releaseSlot, signal).catch(error => {
     signal.throwIfAborted();
-    throw new Fault('box_start_failed', `The box of the browser could not be started: ${reason(error)}.`, {
+    throw new Fault('box_start_failed', `The box for the browser could not be started: ${reason(error)}.`, {
       advice: 'Run `berth doctor` to see what is missing on this machine.',
     });
   });

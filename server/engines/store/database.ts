@@ -258,7 +258,7 @@ export const describeProblem = (error: unknown): string =>
   reason(error) || (error instanceof Error && 'code' in error ? String(error.code) : 'no reason given');
 
 export const unreachableFault = (error: unknown): Fault =>
-  new Fault('database_unreachable', `The database does not respond: ${describeProblem(error)}.`, {
+  new Fault('database_unreachable', `The database is unavailable: ${describeProblem(error)}.`, {
     advice: 'Try again in a few seconds.',
     cause: error,
   });

@@ -41,7 +41,8 @@ export async function assertServerSupported(db: Db, isOperatorServer: boolean): 
     });
   if (server.encoding !== 'UTF8')
     throw new Fault('database_unusable', `The database has the encoding ${server.encoding}, but Berth requires UTF8.`, {
-      advice: 'Create a database with CREATE DATABASE berth ENCODING UTF8 TEMPLATE template0.',
+      advice:
+        'Create a database with CREATE DATABASE berth ENCODING UTF8 TEMPLATE template0, and set DATABASE_URL to it.',
     });
 }
 

@@ -201,7 +201,8 @@ const mayBeTemporary = (problem: unknown): boolean =>
 
 const unreachableDatabaseFault = (problem: unknown): Fault =>
   new Fault('database_unreachable', `The database cannot be reached: ${describeProblem(problem)}.`, {
-    advice: 'Check DATABASE_URL, and check that its server is running and accepts connections from this machine.',
+    advice:
+      'Check DATABASE_URL, and check that the database server is running and accepts connections from this machine.',
     cause: problem,
   });
 

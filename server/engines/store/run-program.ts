@@ -66,5 +66,5 @@ function run(
 
 const missingProgramFault = (program: string): Fault =>
   new Fault('database_binaries_missing', `The program ${program} is not installed.`, {
-    advice: 'flock, setpriv and unshare are part of util-linux (Debian: apt install util-linux).',
+    advice: 'Install util-linux, which contains flock, setpriv and unshare (Debian: apt install util-linux).',
   });

@@ -24,7 +24,7 @@ export function seal(key: Key, plaintext: Uint8Array, associatedData: string): B
 /** Throws if the data was altered, or was sealed with another key or other associated data. */
 export function open(key: Key, sealedBytes: Buffer, associatedData: string): Secret<Buffer> {
   if (sealedBytes[0] !== FORMAT || sealedBytes.length < 1 + NONCE_BYTES + TAG_BYTES)
-    throw new Error('the data does not have the format of sealed data');
+    throw new Error('the sealed data has an unknown format or is too short');
   const nonce = sealedBytes.subarray(1, 1 + NONCE_BYTES);
   const decipher = createDecipheriv(CIPHER, key.reveal(), nonce, { authTagLength: TAG_BYTES });
   decipher.setAAD(Buffer.from(associatedData)).setAuthTag(sealedBytes.subarray(-TAG_BYTES));

@@ -90,10 +90,10 @@ export class MasterKeyFile implements MasterKeySource {
 const missingFileFault = (path: string): Fault =>
   new Fault(
     'master_key_missing',
-    `${path} is missing, but its key is required to open the data keys in the database.`,
+    `${path} is missing, but its key is required to decrypt the data keys in the database.`,
     {
       advice:
-        'Restore the file from a backup of the data folder. Without it, sealed data in the vault cannot be opened.',
+        'Restore the file from a backup of the data folder. Without this file, the data in the vault cannot be decrypted.',
     },
   );
 

@@ -24,7 +24,7 @@ const suppliedKeySource = (name: string, read: () => Promise<readonly MasterKey[
   next: async currentId => {
     const [firstKey] = await read();
     if (firstKey && firstKey.id !== currentId) return firstKey;
-    throw new Fault('master_key_unchanged', `${name} contains no new master key.`, {
+    throw new Fault('master_key_unchanged', `The first master key from ${name} is not a new key.`, {
       advice:
         'Supply the new key first and then the old key, separated by a comma, and run `berth vault rotate` again.',
     });
@@ -50,12 +50,12 @@ async function runCommand(command: string): Promise<readonly MasterKey[]> {
     if (error instanceof Fault) throw error;
     const failure = error instanceof Error && 'killed' in error && error.killed ? 'took too long' : 'failed';
     throw new Fault('master_key_unusable', `BERTH_MASTER_KEY_COMMAND ${failure}${codeText(error)}.`, {
-      advice: `The command must print the master key within ${COMMAND_TIMEOUT_MS / 1000} seconds and exit with 0.`,
+      advice: `The command must print the master key within ${COMMAND_TIMEOUT_MS / 1000} seconds and exit with code 0.`,
     });
   }
 }
 
 const codeText = (error: unknown): string =>
   error instanceof Error && 'code' in error && (typeof error.code === 'number' || typeof error.code === 'string')
-    ? ` with the code ${error.code}`
+    ? ` with code ${error.code}`
     : '';

@@ -139,8 +139,9 @@ export class Vault {
     if (!this.#masterKeyById.has(id)) this.#masterKeyById = byId(await masterKeys.read({ isFirst: false }));
     const masterKey = this.#masterKeyById.get(id);
     if (masterKey) return masterKey;
-    throw new Fault('master_key_wrong', `${masterKeys.name} does not contain the master key of the database.`, {
-      advice: 'Add the former key after the new key, and run `berth vault rotate` to change to the new key.',
+    throw new Fault('master_key_wrong', `${masterKeys.name} lacks the master key that the database uses.`, {
+      advice:
+        'Supply that key. To replace it, supply the new key first and then the old key, and run `berth vault rotate`.',
     });
   }
 }
@@ -153,7 +154,7 @@ export async function rotateMasterKey({ rows, masterKeys }: VaultParts): Promise
   await rows.change(async existingRows => {
     const installationRow = existingRows.find(({ owner }) => owner === INSTALLATION_ID);
     if (!installationRow)
-      throw new Error('the vault has no data key for the installation; start the server once, which creates the key');
+      throw new Error('the vault has no data key for the installation; start the server once to create it');
     const mastersById = byId(await masterKeys.read({ isFirst: false }));
     const nextMasterKey = await masterKeys.next(installationRow.master);
     rewrappedCount = existingRows.length;

@@ -301,7 +301,9 @@ export class CdpEntry {
   }
 
   #refuse(connection: Duplex, failure: unknown, requestId: string): void {
-    const refusal = isFault(failure) ? failure : fault('internal', 'The service failed unexpectedly.');
+    const refusal = isFault(failure)
+      ? failure
+      : fault('internal', 'The service failed unexpectedly.', { advice: 'Report the requestId to the operator.' });
     const code: ErrorCode = isErrorCode(refusal.code) ? refusal.code : 'internal';
     if (code === 'internal') this.#parts.log.error('cdp.upgrade_failed', { requestId, reason: reason(failure) });
     const { status, retryAfterSeconds } = catalogueEntry(code);

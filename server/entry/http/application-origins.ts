@@ -47,5 +47,5 @@ export class ApplicationOrigins {
 
 const originFault = (): Error =>
   fault('origin_not_allowed', 'The application has not registered the origin of this page.', {
-    advice: 'An admin of the application can add the origin to `origins`: PUT /v1/applications/{appId}/identity.',
+    advice: 'An admin of the application can add the origin to `origins` with PUT /v1/applications/{appId}/identity.',
   });

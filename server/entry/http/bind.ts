@@ -410,7 +410,7 @@ const idsOf = (params: TSchema): readonly string[] =>
 function assertNoIssues(issues: readonly Issue[], unknownNames: readonly string[]): void {
   if (unknownNames.length === 0 && issues.length === 0) return;
   if (unknownNames.length === 0) throw invalidRequest(issues);
-  throw fault('unknown_field', `There is no field ${unknownNames.join(', ')}.`, {
+  throw fault('unknown_field', `The operation has no field ${unknownNames.join(' or ')}.`, {
     advice: 'Remove the field or correct its spelling.',
     details: {
       issues: [...unknownNames.map(path => ({ path, message: 'is not a field of this operation' })), ...issues],
@@ -425,7 +425,7 @@ function refuseMisspelledFields(fields: readonly RefusedField[]): void {
   const sentences = fields.map(field => `There is no field ${field.path}${suggestionText(field) || '.'}`);
   throw fault('invalid_request', sentences.join(' '), {
     advice:
-      'Correct or remove the field. Nothing was created, because the field is probably a misspelled or misplaced one that restricts what is created.',
+      'Correct or remove the field. Nothing was created, because the field is probably a misspelled or misplaced restriction that would have been ignored.',
     details: {
       issues: fields.map(field => ({
         path: field.path,

@@ -79,7 +79,8 @@ export function serveConsole(
       reply.headers(path.startsWith(RUNNER_PREFIX) ? RUNNER_HEADERS : pageHeaders);
       if (url === HANDOFF_PAGE) await allowFrameAncestors(request, reply, frameAncestorsOf);
       if (files.has(path) && path !== 'index.html') return files.send(path, request, reply, path.startsWith('assets/'));
-      if (path.startsWith('assets/')) throw fault('route_not_found', 'The console has no such file.', RELOAD_ADVICE);
+      if (path.startsWith('assets/'))
+        throw fault('route_not_found', 'The console has no file at this path.', RELOAD_ADVICE);
       return files.send('index.html', request, reply, false);
     });
 }

@@ -35,7 +35,7 @@ const PAGES: Readonly<Record<string, string>> = {
 export function serveConsumerPages(app: FastifyInstance, files: WebFiles | undefined, isOwnOrigin: IsOwnOrigin): void {
   for (const [url, page] of Object.entries(PAGES))
     app.get(url, async (request, reply) => {
-      if (!files) throw notBuiltFault('site for consumers');
+      if (!files) throw notBuiltFault('consumer site');
       const redirectAddress = localhostAddress(request, isOwnOrigin);
       if (redirectAddress) return reply.redirect(redirectAddress);
       reply.header('content-security-policy', url === HANDOFF_PAGE ? policy("frame-src 'self'") : policy());
@@ -43,9 +43,11 @@ export function serveConsumerPages(app: FastifyInstance, files: WebFiles | undef
     });
   app.get(`${PREFIX}assets/*`, async (request, reply) => {
     const path = (request.url.split('?', 1)[0] ?? '').slice(PREFIX.length);
-    if (!files) throw notBuiltFault('site for consumers');
+    if (!files) throw notBuiltFault('consumer site');
     if (!files.has(path))
-      throw fault('route_not_found', 'The site for consumers has no such file.', { advice: 'Load the page again.' });
+      throw fault('route_not_found', 'The site for consumers has no file at this path.', {
+        advice: 'Load the page again.',
+      });
     return files.send(path, request, reply, true);
   });
 }

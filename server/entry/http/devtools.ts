@@ -74,7 +74,7 @@ export function serveDevtools(
     const files = filesOf(version);
     const path = rest.join('/');
     if (!files?.has(path))
-      throw fault('route_not_found', 'DevTools has no such file.', {
+      throw fault('route_not_found', 'DevTools has no file at this path.', {
         advice: 'Open the devtoolsUrl of the page again.',
       });
     reply.headers(headers);

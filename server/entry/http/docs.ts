@@ -36,7 +36,7 @@ function serveSite(app: FastifyInstance, siteFiles: WebFiles | undefined): void 
       if (filePath === undefined && siteFiles.has(NOT_FOUND_PAGE) && request.headers.accept?.includes('text/html'))
         return siteFiles.send(NOT_FOUND_PAGE, request, reply.code(404), false);
       if (filePath === undefined)
-        throw fault('route_not_found', `There is no page at ${request.url}.`, { advice: 'Begin at /docs.' });
+        throw fault('route_not_found', `There is no page at ${request.url}.`, { advice: 'Start at /docs.' });
       return siteFiles.send(filePath, request, reply, path.startsWith('assets/'));
     });
 }

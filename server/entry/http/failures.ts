@@ -68,17 +68,18 @@ function asFault(thrownValue: unknown): Fault {
   return fault('internal', 'The service failed unexpectedly.', { advice: INTERNAL_ADVICE, cause: thrownValue });
 }
 
-const INTERNAL_ADVICE = 'Check the current state before you send a write again. Give the requestId to the operator.';
+const INTERNAL_ADVICE =
+  'Check whether a write took effect before you send it again. Report the requestId to the operator.';
 
 const busyFault = (cause: WorkFailed | WorkLimitReached): Fault =>
-  fault('busy', 'The service has too much queued work of this kind, or is stopping. The request had no effect.', {
+  fault('busy', 'Too many requests of this kind are waiting, or the service is stopping. The request had no effect.', {
     advice: 'Send the request again in a few seconds.',
     cause,
   });
 
 const tooCostlyFault = (cause: WorkFailed): Fault =>
   fault('too_costly', 'The request needs more time or memory than a single request may use.', {
-    advice: 'Request less at once, or reduce the stored data.',
+    advice: 'Request less data at a time, or reduce the amount of stored data.',
     cause,
   });
 
@@ -95,7 +96,7 @@ const WORK_FAULTS: Readonly<Partial<Record<WorkFailure, (cause: WorkFailed) => F
 const unstorableFault = (): Fault =>
   fault(
     'invalid_request',
-    'A text of the request contains a NUL character or half of a surrogate pair, which cannot be stored.',
+    'A string in the request contains a NUL character or half of a surrogate pair, which cannot be stored.',
     { advice: 'Remove the character, and send the request again.' },
   );
 

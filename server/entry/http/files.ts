@@ -43,7 +43,7 @@ export const fileHandlers = ({ uploads, downloads }: FileMethods) => ({
       'not_acceptable',
       `A download is available as JSON or as application/octet-stream, not as ${accepts}.`,
       {
-        advice: 'Accept application/json or application/octet-stream.',
+        advice: 'Send the header Accept: application/json or Accept: application/octet-stream.',
       },
     );
   },

@@ -101,7 +101,7 @@ function reserve(share: Share, bytesNeeded: number, room: Partial<Bounds>): void
 const BOUND_NAMES = { session: 'this session', application: 'this application', process: 'this server' } as const;
 
 const tooManyUploads = ({ kind, max }: Level): Fault =>
-  fault('rate_limited', `${max} uploads of ${BOUND_NAMES[kind]} are already being received, which is the limit.`, {
+  fault('rate_limited', `${max} uploads for ${BOUND_NAMES[kind]} are already in progress, which is the limit.`, {
     advice: 'Wait for an upload to finish, and send the request again.',
     details: { limit: max, used: max, retryAfterSeconds: 1 },
   });
@@ -110,7 +110,7 @@ const tooManyBytes = ({ kind, max, sum }: Level, room: Partial<Bounds>): Fault =
   const limit = Math.min(max, room[kind] ?? max);
   return fault(
     'rate_limited',
-    `Uploads of ${BOUND_NAMES[kind]} in progress already take up ${sum} of ${limit} bytes.`,
+    `The uploads in progress for ${BOUND_NAMES[kind]} already take up ${sum} of ${limit} bytes.`,
     {
       advice: 'Wait for an upload to finish, and send the request again.',
       details: { limit, used: sum, retryAfterSeconds: 1 },

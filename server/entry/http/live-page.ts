@@ -31,7 +31,7 @@ export interface LivePageParts {
 export function serveLiveView(app: FastifyInstance, parts: LivePageParts, files: WebFiles | undefined): void {
   const requireFiles = (): WebFiles => {
     if (files) return files;
-    throw fault('route_not_found', 'The live view is not built in this checkout.', {
+    throw fault('route_not_found', 'The live view has not been built.', {
       advice: 'Start the service with `npm start`, which builds it.',
     });
   };
@@ -58,7 +58,9 @@ export function serveLiveView(app: FastifyInstance, parts: LivePageParts, files:
   app.get(`${ASSETS_PREFIX}*`, async (request, reply) => {
     const path = (request.url.split('?', 1)[0] ?? '').slice(ASSETS_PREFIX.length);
     if (!path.startsWith('assets/') || !requireFiles().has(path))
-      throw fault('route_not_found', 'The live view has no such file.', { advice: 'Load the live view again.' });
+      throw fault('route_not_found', 'The live view has no file at this path.', {
+        advice: 'Load the live view again.',
+      });
     return requireFiles().send(path, request, reply, true);
   });
 }

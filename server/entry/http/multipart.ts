@@ -76,7 +76,7 @@ async function receive(request: FastifyRequest, path: string, bounds: UploadBoun
       if (part.type !== 'file' || part.fieldname !== FILE_FIELD || !part.filename)
         throw fault(
           'missing_file',
-          `The part ${JSON.stringify(part.fieldname)} is not a file part with the name ${FILE_FIELD}.`,
+          `The part ${JSON.stringify(part.fieldname)} must be named ${JSON.stringify(FILE_FIELD)} and must have a filename.`,
           {
             advice: ONE_PART_ADVICE,
           },

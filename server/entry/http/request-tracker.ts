@@ -141,7 +141,7 @@ function sessionAttributes(id: OperationId, { params }: FastifyRequest): { 'bert
 /** Only 5xx responses mark the span as failed, because refusals are normal responses. */
 function endSpan({ span, code }: TrackedRequest, status: number): void {
   span?.set({ 'http.response.status_code': status, ...(code ? { 'berth.error_code': code } : {}) });
-  span?.end(status >= 500 ? new Error(`answered ${status} ${code ?? ''}`.trim()) : undefined);
+  span?.end(status >= 500 ? new Error(`responded with ${status} ${code ?? ''}`.trim()) : undefined);
 }
 
 const endFields = (

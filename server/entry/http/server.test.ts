@@ -961,7 +961,7 @@ test('the OpenAPI document is the same at every address and lists every operatio
 test('responds with 404 and an explanation if the docs site has not been built', async () => {
   const { status, body } = await ask('GET', '/docs/api');
   assert.deepEqual([status, body.code], [404, 'route_not_found']);
-  assert.match(body.message, /not built/);
+  assert.match(body.message, /has not been built/);
 });
 
 test('responds with 304 for an unchanged document', async () => {

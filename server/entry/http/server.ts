@@ -200,7 +200,7 @@ export async function openHttp(parts: HttpParts): Promise<Http> {
 
 /** Requests are checked against the schemas of the contract instead. */
 const refuseSchema = (): never => {
-  throw new Error('a route has a Fastify schema; operations are described in contract/');
+  throw new Error('a route must not have a Fastify schema: describe the operation in contract/');
 };
 
 /**
@@ -278,7 +278,7 @@ async function buildHttp(parts: HttpParts): Promise<{ app: FastifyInstance; serv
   const consoleFiles = parts.web && WebFiles.read(parts.web.folder, 'console');
   serveConsole(app, consoleFiles, cookie.isOwnOrigin, frameAncestorsOf, parts.web?.linkOrigins);
   app.setNotFoundHandler(request => {
-    throw fault('route_not_found', `No operation has the path ${pathOf(request)} (${request.method}).`, {
+    throw fault('route_not_found', `There is no operation ${request.method} ${pathOf(request)}.`, {
       advice: 'See the reference at /docs for all paths.',
     });
   });

@@ -61,7 +61,7 @@ export function signInCookie(publicUrl: string): SignInCookie {
     },
     assertOwnOrigin: ({ origin }) => {
       if (origin === undefined || isOwn(origin)) return;
-      throw fault('origin_not_allowed', `This request was sent by a page of an origin other than ${ownUrl.origin}.`, {
+      throw fault('origin_not_allowed', `This request was sent by a page whose origin is not ${ownUrl.origin}.`, {
         advice: `Use the page at ${ownUrl.origin} instead.`,
       });
     },

@@ -84,7 +84,7 @@ export class WebFiles {
 }
 
 export const notBuiltFault = (asset: string) =>
-  fault('route_not_found', `The ${asset} is not built in this checkout.`, {
+  fault('route_not_found', `The ${asset} has not been built.`, {
     advice: 'Start the service with `npm start`, which builds it.',
   });
 

@@ -525,7 +525,7 @@ export class Viewer {
 
   /** The viewer keeps control until the lease expires, so that the viewer can reconnect. */
   #onClose(): void {
-    this.#closeController.abort(new Error('the viewer is gone'));
+    this.#closeController.abort(new Error('the viewer has disconnected'));
     this.#stopWatching();
     for (const one of this.#closeables) void one.close();
   }

@@ -17,7 +17,7 @@ export class ByteReader {
   }
 
   take(length: number): Buffer {
-    if (!(length >= 0) || length > this.remaining) throw new LevelDbError('the data ends too early');
+    if (!(length >= 0) || length > this.remaining) throw new LevelDbError('unexpected end of data');
     this.#position += length;
     return this.#bytes.subarray(this.#position - length, this.#position);
   }
@@ -34,7 +34,7 @@ export class ByteReader {
       value += (byte & 0x7f) * factor;
       if (byte < 0x80) return value;
     }
-    throw new LevelDbError('a number is too long');
+    throw new LevelDbError('a varint is longer than 8 bytes');
   }
 
   /** Reads `count` numbers and returns the last one. */

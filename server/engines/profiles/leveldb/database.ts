@@ -82,7 +82,7 @@ function readBatch(batch: Buffer, newest: NewestEntries): void {
   while (source.remaining > 0) {
     const kind = source.byte();
     const key = source.lengthPrefixed();
-    if (kind !== PUT && kind !== DELETED) throw new LevelDbError(`a batch has a record of the unknown kind ${kind}`);
+    if (kind !== PUT && kind !== DELETED) throw new LevelDbError(`a batch contains a record of unknown type ${kind}`);
     newest.add(key, sequenceNumber++, kind === PUT ? source.lengthPrefixed() : undefined);
   }
 }
@@ -127,7 +127,7 @@ function skipField(tag: number, source: ByteReader): void {
   else if (tag === COMPACT_POINTER) {
     source.varint();
     source.lengthPrefixed();
-  } else throw new LevelDbError(`the manifest has the unknown tag ${tag}`);
+  } else throw new LevelDbError(`the manifest contains an unknown tag: ${tag}`);
 }
 
 /** Adds the number of a table's file to the set. The level and this number are the first two fields of the entry. */

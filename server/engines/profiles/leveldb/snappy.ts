@@ -7,7 +7,8 @@ const UNPACKED_BYTES_MAX = 64 * 1024 ** 2;
 export function decompressSnappy(compressed: Buffer): Buffer {
   const source = new ByteReader(compressed);
   const length = source.varint();
-  if (length > UNPACKED_BYTES_MAX) throw new LevelDbError(`a block has more than ${UNPACKED_BYTES_MAX} bytes`);
+  if (length > UNPACKED_BYTES_MAX)
+    throw new LevelDbError(`a block is larger than ${UNPACKED_BYTES_MAX} bytes when decompressed`);
   const target = Buffer.alloc(length);
   let at = 0;
   while (source.remaining > 0) {

@@ -15,7 +15,7 @@ export interface TableEntry {
 export function* tableEntries(file: Buffer): Generator<TableEntry, void> {
   const footer = file.subarray(-FOOTER_BYTES);
   if (footer.length < FOOTER_BYTES || footer.readBigUInt64LE(FOOTER_BYTES - 8) !== MAGIC)
-    throw new LevelDbError('a table has no footer');
+    throw new LevelDbError('a table has no valid footer');
   const handles = new ByteReader(footer);
   readHandle(handles);
   for (const { value } of blockEntries(readBlock(file, readHandle(handles))))
@@ -35,7 +35,7 @@ function readBlock(file: Buffer, { offset, size }: Handle): Buffer {
   const compressionType = file.readUInt8(offset + size);
   if (compressionType === 0) return bytes;
   if (compressionType === 1) return decompressSnappy(bytes);
-  throw new LevelDbError(`a block has the unknown compression type ${compressionType}`);
+  throw new LevelDbError(`a block has an unknown compression type: ${compressionType}`);
 }
 
 /**
@@ -43,16 +43,15 @@ function readBlock(file: Buffer, { offset, size }: Handle): Buffer {
  * at the end of the block are not read.
  */
 function* blockEntries(block: Buffer): Generator<TableEntry, void> {
-  if (block.length < 4) throw new LevelDbError('a block has no restart table');
+  if (block.length < 4) throw new LevelDbError('a block is too short for its restart array');
   const restartCount = block.readUInt32LE(block.length - 4);
   const end = block.length - 4 - 4 * restartCount;
-  if (end < 0) throw new LevelDbError('a block has no restart table');
+  if (end < 0) throw new LevelDbError('a block is too short for its restart array');
   const source = new ByteReader(block.subarray(0, end));
   let key = Buffer.alloc(0);
   while (source.remaining > 0) {
     const [sharedBytes, addedBytes, valueBytes] = [source.varint(), source.varint(), source.varint()];
-    if (sharedBytes > key.length)
-      throw new LevelDbError('a key shares more bytes with the previous key than that key has');
+    if (sharedBytes > key.length) throw new LevelDbError('the shared prefix of a key is longer than the previous key');
     key = Buffer.concat([key.subarray(0, sharedBytes), source.take(addedBytes)]);
     yield { key, value: source.take(valueBytes) };
   }

@@ -20,7 +20,7 @@ export function clusterMajor(dataDir: string): number | undefined {
   if (major > 0) return major;
   throw new Fault('data_folder_unusable', `${folder} exists, but is not a PostgreSQL cluster.`, {
     advice:
-      'Move it to another place: the next start then creates an empty database. To get the data back, restore a backup into an empty data folder.',
+      'Move it elsewhere. Berth then creates an empty database at the next start. To get the data back, restore a backup into an empty data folder.',
   });
 }
 
@@ -41,11 +41,11 @@ function majorMismatchFault(dataDir: string, major: number, installedVersion: st
   const folder = clusterFolder(dataDir);
   return new Fault(
     'data_folder_version',
-    `${folder} was created by PostgreSQL ${major}, but the installed version is ${installedVersion}. A major version cannot open the files of another major version.`,
+    `${folder} was created by PostgreSQL ${major}, but the installed version is ${installedVersion}. PostgreSQL cannot open files that were created by another major version.`,
     {
       advice:
         `Nothing was changed. Install PostgreSQL ${major} (Debian: apt install postgresql-${major}) to continue with it. Or migrate: ` +
-        `run PostgreSQL ${major} on a copy of the folder, dump it with pg_dump -U postgres postgres > berth.sql, move ${folder} to another place, ` +
+        `run PostgreSQL ${major} on a copy of the folder, dump the database with pg_dump -U postgres postgres > berth.sql, move ${folder} elsewhere, ` +
         'start Berth once and stop it, and load the file with psql into the new cluster. Or load the file into your own server and set DATABASE_URL.',
       details: { clusterMajor: major, present: installedVersion },
     },
@@ -74,7 +74,7 @@ export async function makeCluster(
     await rm(temporaryFolder, { recursive: true, force: true });
     throw new Fault(
       'data_folder_unusable',
-      `PostgreSQL could not create its files in ${folder}: ${initdbResult.output}`,
+      `PostgreSQL could not create its files in ${folder}: ${initdbResult.output}.`,
       {
         advice: 'Free some disk space, or make the folder writable for the user that Berth runs as.',
       },

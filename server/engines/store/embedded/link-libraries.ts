@@ -56,9 +56,13 @@ async function makeLink(source: string, target: string): Promise<void> {
     await rename(temporaryLink, target);
   } catch (error) {
     await rm(temporaryLink, { force: true });
-    throw new Fault('database_binaries_missing', `The library link ${target} cannot be created: ${reason(error)}.`, {
-      advice: 'Run npm rebuild as the user who owns node_modules.',
-      cause: error,
-    });
+    throw new Fault(
+      'database_binaries_missing',
+      `The symbolic link ${target} to a PostgreSQL library cannot be created: ${reason(error)}.`,
+      {
+        advice: 'Run npm rebuild as the user who owns node_modules.',
+        cause: error,
+      },
+    );
   }
 }

@@ -113,7 +113,7 @@ async function adopt(dataDir: string, signal: AbortSignal): Promise<Postmaster |
     throw new Fault(
       'database_unreachable',
       `PostgreSQL (process ${existingPostmaster.pid}) is running in ${clusterFolder(dataDir)}, but does not respond.`,
-      { advice: `Stop it with kill -INT ${existingPostmaster.pid}, then start again.`, cause: error },
+      { advice: `Stop it with kill -INT ${existingPostmaster.pid}, then try again.`, cause: error },
     );
   }
 }
@@ -167,7 +167,7 @@ function replacePidIfDead(cluster: string): void {
 }
 
 const startFault = (error: unknown): Fault =>
-  new Fault('database_unreachable', `PostgreSQL did not start: ${reason(error)}`, {
+  new Fault('database_unreachable', `PostgreSQL did not start: ${reason(error)}.`, {
     advice: 'See postgres.log in the data folder for details.',
     cause: error,
   });

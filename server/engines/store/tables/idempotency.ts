@@ -18,7 +18,7 @@ export const idempotency = (db: Db): IdempotencyRows => ({
       const existingRow = await get(db, row);
       if (existingRow) return { existing: existingRow };
     }
-    throw new Error('an idempotency row could neither be inserted nor read, although it was tried several times');
+    throw new Error(`an idempotency row could be neither inserted nor read in ${ATTEMPTS_MAX} attempts`);
   },
 
   keep: async (run, stored) => {

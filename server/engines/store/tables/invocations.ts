@@ -158,7 +158,7 @@ async function insert(
     // The invocation that caused the conflict was withdrawn between the two statements.
     if (attempt === INSERT_ATTEMPTS_MAX)
       throw new Error(
-        'the invocation could not be inserted: in each attempt, another invocation with this idempotency key existed and was then withdrawn',
+        'the invocation could not be inserted: during each attempt, another invocation with the same idempotency key was withdrawn',
       );
     return insert(trx, row, rates, limits, attempt + 1);
   }

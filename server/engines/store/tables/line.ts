@@ -26,7 +26,7 @@ export const line = (db: Db): LineRows => ({
           from waiting_creates where ${isFresh}
         returning turn, place`.execute(trx);
       const [insertedPlace] = rows;
-      if (!insertedPlace) throw new Error('the insert of a waiting create returned no row');
+      if (!insertedPlace) throw new Error('the insert into waiting_creates returned no row');
       return insertedPlace;
     }),
 
