@@ -138,7 +138,7 @@ test('tokens create --json prints an id and a personal token', async () => {
   assert.match(token.token, /^bpt_/);
 });
 
-test('a command that fails after it has opened the database closes the database', async () => {
+test('closes the database when a command fails while the database is open', async () => {
   const secretFile = join(dataDir, 'secret');
   writeFileSync(secretFile, 'cut off');
   const { code, stderr } = await berth('keys', 'list');

@@ -92,12 +92,18 @@ for (const [where, verify] of Object.entries(VERIFIERS))
     const refusedCases: Readonly<Record<string, readonly [Change, RegExp]>> = {
       'the digest of another Action': [{ digest: digestOf({}) }, /another Action/],
       'a page of another host': [{ origin: 'https://evil.example' }, /page with another host name/],
-      'a page of a host with the same ending': [{ origin: 'https://evilberth.example' }, /page with another host name/],
-      'another host': [{ rpId: 'evil.example', origin: 'https://evil.example' }, /not the host name of/],
+      'a page of a host whose name only ends with the expected host name': [
+        { origin: 'https://evilberth.example' },
+        /page with another host name/,
+      ],
+      'a host that is not the host of the issuer': [
+        { rpId: 'evil.example', origin: 'https://evil.example' },
+        /not the host name of/,
+      ],
       'a host that differs from the signed host': [{ signedRpId: 'evil.example' }, /signed for another host/],
       'a user who was not verified': [{ flags: 1 }, /did not verify the user/],
       'a user who was not present': [{ flags: 4 }, /did not verify the user/],
-      'another ceremony': [{ type: 'webauthn.create' }, /another Action/],
+      'the signature of a passkey registration': [{ type: 'webauthn.create' }, /another Action/],
       'an approval after the execution': [{ at: '2026-11-23T10:00:04.000Z' }, /timestamps of the approval/],
       'an approval before the Action': [{ at: '2026-11-23T09:00:00.000Z' }, /timestamps of the approval/],
       'a passkey signature but another approval method': [{ method: 'session' }, /its method is not passkey/],

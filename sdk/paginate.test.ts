@@ -39,7 +39,7 @@ test('paginate continues after an empty list page of a search that has more list
   assert.deepEqual(await Array.fromAsync(items), ['found']);
 });
 
-test('paginate treats an empty list page of a log as the last one, even if it has a next position', async () => {
+test('paginate stops at an empty list page of a log, even if the response has an x-next-after header', async () => {
   const items = paginate(() =>
     Promise.resolve({ data: [], response: new Response(null, { headers: { 'x-next-after': '7' } }) }),
   );

@@ -80,7 +80,7 @@ for (const [where, verify] of Object.entries(VERIFIERS))
       'the signature of another key': [signReceipt(CLAIMS, {}, otherKey.privateKey), /signature is not valid/],
       'padding after its signature': [`${signReceipt()}=`, /signature is not valid/],
       'no signature': [signReceipt().split('.').slice(0, 2).join('.'), /not a compact JWS/],
-      'claims that are not a receipt': [signReceipt({ iss: 'x' }), /not a receipt/],
+      'incomplete claims': [signReceipt({ iss: 'x' }), /not a receipt/],
     };
     for (const [name, [receipt, message]] of Object.entries(refusedCases))
       test(`verification refuses a receipt with ${name}`, () => assert.rejects(verify(receipt, { keys }), message));

@@ -71,7 +71,7 @@ test('accepts the environment variables of API clients', () => {
   assert.deepEqual(complaintsOf({ BERTH_KEY: 'key', BERTH_TOKEN: 'token', BERTH_URL: 'http://127.0.0.1:8080' }), []);
 });
 
-test('accepts one or more 32-byte master keys, rejects a key together with a command, and shows no key in errors', () => {
+test('accepts one or more 32-byte master keys, rejects a key combined with BERTH_MASTER_KEY_COMMAND, and shows no key in errors', () => {
   const [hex, base64] = ['ab'.repeat(32), Buffer.alloc(32, 7).toString('base64')];
   for (const key of [hex, base64, `${hex},${base64}`]) assert.deepEqual(complaintsOf({ BERTH_MASTER_KEY: key }), []);
   for (const key of ['secret', hex.slice(1), `${hex},`, `${hex} ${hex}`])

@@ -26,7 +26,7 @@ test('reports a decision that the index does not list', () => {
   ]);
 });
 
-test('reports a different title, a line without a decision, a repeated line, and a wrong order', () => {
+test('reports an index with a wrong title, a line without a decision, a repeated line, or a wrong order', () => {
   assert.equal(violationsOf(ONE, '- [0002: Too](0002-two.md)').length, 2);
   assert.equal(violationsOf(ONE, TWO, '- [0003: Three](0003-three.md)').length, 1);
   assert.equal(violationsOf(ONE, ONE, TWO).length, 1);

@@ -33,7 +33,7 @@ for (const text of [
 ])
   test(`accepts ${text.split('\n')[0]}`, () => assert.deepEqual(violationsOf(text), []));
 
-test('accepts an entrance without a guard if the table gives a reason, and reports superfluous rows', () => {
+test('accepts an unguarded entrance that is listed as an exception, and reports superfluous exceptions', () => {
   const text = "socket.on('data', keep);";
   const path = 'server/engines/slots/a.ts';
   assert.deepEqual(violationsOf(text, path, { [path]: { data: 'they are ours' } }), []);

@@ -69,7 +69,7 @@ for (const [from, specifier, typeOnly = false] of ALLOWED_IMPORTS)
     assert.equal(judge(from, specifier, typeOnly), undefined);
   });
 
-test('a violation names the file, the line and the remedy', () => {
+test('a violation contains the line, the problem and the remedy', () => {
   const text = "// Owns it.\nimport { slots } from '../../engines/slots/slots.ts';\n";
   const [violation, ...others] = checkLayers([{ path: 'server/domain/sessions/create.ts', text }]);
   assert.equal(others.length, 0);

@@ -33,7 +33,7 @@ test('removes all but the newest complete builds, and removes unfinished builds 
   assert.deepEqual(readdirSync(folder).sort(), [...keptNames, 'current'].sort());
 });
 
-test('removes files that are older than the time for which they are kept, at any depth', t => {
+test('removes files older than the retention time from folders at any depth', t => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-compiled-'));
   t.after(() => rmSync(folder, { recursive: true }));
   mkdirSync(join(folder, 'v24', 'deeper'), { recursive: true });

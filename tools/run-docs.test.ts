@@ -12,7 +12,7 @@ test('finds only marked blocks, each with its line', () => {
   ]);
 });
 
-test('runs a block with the live address and the key', async () => {
+test('runs a block with the address and the key of the live server', async () => {
   const sh = { language: 'sh', line: 1, text: 'echo "http://127.0.0.1:8080 $BERTH_KEY"' } as const;
   assert.equal(await runBlock(sh, LIVE_SERVER), 'http://127.0.0.1:9 bak_x\n');
   const ts = {

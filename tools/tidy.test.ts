@@ -48,7 +48,7 @@ const BANNED_TEXTS: ReadonlyArray<readonly [path: string, text: string]> = [
 ];
 
 for (const [path, text] of BANNED_TEXTS)
-  test(`reports in ${path}: ${text}`, () => {
+  test(`reports this text in ${path}: ${text}`, () => {
     assert.equal(violationsOf(path, withOpeningComment(text)).length, 1);
   });
 
@@ -69,7 +69,7 @@ const ACCEPTED_TEXTS: ReadonlyArray<readonly [path: string, text: string]> = [
 ];
 
 for (const [path, text] of ACCEPTED_TEXTS)
-  test(`accepts in ${path}: ${text}`, () => {
+  test(`accepts this text in ${path}: ${text}`, () => {
     assert.deepEqual(violationsOf(path, withOpeningComment(text)), []);
   });
 
@@ -94,7 +94,7 @@ test('reports a file that only its own test imports', () => {
   assert.ok(!checkTidy([file, ownTest, startingFile]).some(found => found.path === file.path));
 });
 
-test('requires one title in a document, outside of code blocks', () => {
+test('requires exactly one title outside of code blocks in a document', () => {
   const what = (text: string): string[] => checkTidy([{ path: 'docs/a.md', text }]).map(found => found.what);
   assert.deepEqual(what('# A\n\n```sh\n# a comment\n```\n'), []);
   assert.deepEqual(what('# A\n\n# B\n'), ['a document with two titles']);

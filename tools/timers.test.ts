@@ -5,7 +5,7 @@ import { checkTimers } from './timers.ts';
 const violationsOf = (text: string, exceptions = {}, path = 'server/entry/a.ts'): string[] =>
   checkTimers([{ path, text }], exceptions).map(({ path, line, what }) => `${path}:${line ?? ''} ${what}`);
 
-test('reports real timers of the server, however they are imported', () => {
+test('reports real timers in server code, regardless of how they are imported', () => {
   assert.deepEqual(violationsOf('const a = 1;\nsetTimeout(end, 10);'), ['server/entry/a.ts:2 a real timer']);
   assert.equal(violationsOf('const signal = AbortSignal.timeout(10);').length, 1);
   assert.equal(violationsOf('const often = setInterval(look, 10);').length, 1);
@@ -21,6 +21,6 @@ test('accepts the clock, socket timeouts, setImmediate, tests, and files with a 
   assert.deepEqual(violationsOf('setTimeout(end, 10);', { 'server/entry/a.ts': 'a socket' }), []);
 });
 
-test('reports a file that is listed in the table but has no timer', () => {
+test('reports an exception for a file that has no timer', () => {
   assert.equal(violationsOf('const a = 1;', { 'server/entry/a.ts': 'a socket' }).length, 1);
 });

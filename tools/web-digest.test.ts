@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { digestOfSources } from './web-digest.ts';
 
-test('the digest depends on the contract, including its operations, but not on its tests, generated files or the server', t => {
+test('the digest depends on the contract and its operations, but not on tests, generated files or server files', t => {
   const root = mkdtempSync(join(tmpdir(), 'berth-digest-'));
   t.after(() => rmSync(root, { recursive: true }));
   const digestAfterWriting = (file: string): string => {

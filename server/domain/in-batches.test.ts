@@ -14,7 +14,7 @@ function simulateDueRows(count: number) {
   return { seen, handle };
 }
 
-test('repeats full batches until all rows are handled', async () => {
+test('handles one batch of rows after another until all rows are handled', async () => {
   const { seen, handle } = simulateDueRows(25);
   assert.equal(await runInBatches({ batch: 10, batchesMax: 50 }, handle), 25);
   assert.deepEqual(seen, { left: 0, statements: 3 });

@@ -19,7 +19,7 @@ test('serializes the examples in RFC 8785 as the RFC requires', () => {
   assert.equal(canonicalJson(names), '{"\\r":2,"1":4,"\u0080":6,"ö":7,"€":1,"😀":5,"\ufb33":3}');
 });
 
-test('equal values have equal digests in any order of properties, and undefined properties are ignored', () => {
+test('equal values have equal digests regardless of the order of properties, and undefined properties are ignored', () => {
   assert.equal(digestOf({ a: 1, b: [{ d: 1, c: undefined }] }), digestOf({ b: [{ d: 1 }], a: 1 }));
   assert.match(digestOf({}), /^sha256:[0-9a-f]{64}$/);
 });

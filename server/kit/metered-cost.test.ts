@@ -29,7 +29,7 @@ for (const [from, to, seconds] of [
   [0, 1001, 2],
   [5000, 0, 0],
 ] as const)
-  test(`secondsRoundedUp returns ${seconds} from ${from ?? 'no start'} to ${to} ms`, () =>
+  test(`secondsRoundedUp returns ${seconds} for the time from ${from ?? 'an undefined start'} to ${to} ms`, () =>
     assert.equal(secondsRoundedUp(from === undefined ? undefined : new Date(from), new Date(to)), seconds));
 
 test('isEnforced returns true if any rate is above 0', () => {

@@ -67,7 +67,7 @@ describe('a tracer', () => {
     assert.deepEqual(spans[1]?.ends, [error]);
   });
 
-  it('ignores every end of a span after the first', () => {
+  it('ignores every call that ends a span after the first call', () => {
     const { tracer, spans } = recordingTracer();
     const span = tracer.begin('once');
     span.end();

@@ -136,7 +136,7 @@ test('shares threads fairly between sessions, and reserves a thread for short jo
   await pool.close();
 });
 
-test('runs only one solo job of a session at a time, so that another session does not wait for it', async () => {
+test('runs only one solo job of a session at a time, so that jobs of other sessions do not wait', async () => {
   const pool = new WorkerPool({ threads: 2 });
   const endlessJob = createJob<number, number>('solo', 'for (;;);', { limitMs: 1_000, isSolo: true });
   const [first, second] = [pool.run(endlessJob, 0, { owner: 'a' }), pool.run(endlessJob, 0, { owner: 'a' })].map(

@@ -47,7 +47,7 @@ function killWorker(): void {
 }
 
 for (const [how, unusableFolder] of Object.entries(UNUSABLE_FOLDERS))
-  test(`a process that the kernel refuses to start again (${how}) is started later, and stops on request`, async () => {
+  test(`a process is restarted later if the kernel at first refuses to start it again (reported as an ${how}), and stops on request`, async () => {
     const waits: number[] = [];
     const sleep = async (ms: number): Promise<void> => {
       waits.push(ms);
@@ -82,7 +82,7 @@ test('stop ends a process that is waiting for its next start after the kernel re
 });
 
 for (const [how, unusableFolder] of Object.entries(UNUSABLE_FOLDERS))
-  test(`a process whose first start the kernel refuses (${how}) ends with exit code 1`, async () => {
+  test(`a process whose first start the kernel refuses (reported as an ${how}) ends with exit code 1`, async () => {
     setFolder(unusableFolder);
     const { supervised, events } = supervise(new ManualClock());
     assert.equal(await withTimeLimit('the start to fail', supervised.start()), undefined);

@@ -33,7 +33,7 @@ const vault = await Vault.open({
   clock: systemClock,
 });
 
-test('opens context keys in the former and the current format, but not for another context or application, or with another secret', async () => {
+test('opens context keys in the former and the current format, but not for another context, for another application or with another secret', async () => {
   const keys = contextKeys(vault, SECRET);
   const context = { id: 'one', applicationId: APPLICATION };
   const formerKey = await keys.unwrap(context, Buffer.from(FORMER_WRAPPED_KEY, 'hex'));

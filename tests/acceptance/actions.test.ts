@@ -54,7 +54,7 @@ test('a direct call of an operation that needs approval is refused, and the erro
   assert.match(callResponse.text, /operations\/orders\.cancel\/prepare/);
 });
 
-test('an input is refused if other programs might compute another digest of it', async () => {
+test('an input is refused if other programs might compute a different digest for the input', async () => {
   for (const orderId of ['\ud800', 2 ** 53]) {
     const refusal = await agent.prepare('orders.cancel', { input: { orderId } });
     assert.equal(refusal.status, 400, refusal.text);
@@ -106,7 +106,7 @@ test('an agent can execute an Action only after a member has approved its digest
   assert.equal(readResponse.body.action, undefined);
 });
 
-test('an owner Action requires an owner with a fresh proof, and its receipt contains the passkey approval', async () => {
+test('an Action for owners can be approved only by an owner with a fresh proof, and its receipt contains the passkey approval', async () => {
   await stepUp(owner);
   const passkey = await addPasskey(server, owner);
   const action = await agent.prepareSuccessfully('orders.refund', { input: { orderId: 'A-2' } });

@@ -125,7 +125,7 @@ async function closeOthers(): Promise<void> {
 }
 
 for (const how of ['redirect', ...Object.keys(WAYS)])
-  test(`a page can load web pages, but no files, chrome: pages or page sources: ${how}`, async () => {
+  test(`a page can open web pages, but no file:, chrome:, devtools: or view-source: URLs (${how})`, async () => {
     const hitsBefore = pages.hits('/next');
     await takeWay(how, '/next');
     await eventually('the next page to be asked for', () => pages.hits('/next') > hitsBefore);

@@ -124,7 +124,7 @@ test('audit entries can be filtered by action, actor and time, and listed in pag
   assert.equal((await entries(id, '?after=2020-01-01T00:00:00Z')).length, 6);
 });
 
-test('a request for audit entries with an unknown action, a cursor of another application, an agent key, or a token without the scope or for another application is refused', async () => {
+test('audit entries cannot be listed with an unknown action, a cursor of another application, an agent key, or a token without access', async () => {
   const { id } = await newApplication();
   const path = `/v1/applications/${id}/audit`;
   assert.equal((await ask('GET', `${path}?action=all`)).status, 400);

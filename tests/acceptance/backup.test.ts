@@ -173,7 +173,7 @@ test('a backup of a running service, restored into an empty folder, contains key
   assert.equal((await server.createSession()).status, 'RUNNING');
 });
 
-test('a backup can be made and restored without a running server, but not without an installation, over an existing file or into the data folder', async () => {
+test('a backup can be made and restored while the server is stopped, and is refused without an installation, over an existing file or in the data folder', async () => {
   await server.kill('SIGTERM');
   const archive = join(folder, 'stopped.zip');
   const { code, stderr } = await server.berth('backup', archive);
@@ -292,9 +292,12 @@ const HOSTILE_ARCHIVES: Readonly<Record<string, Buffer>> = {
   'a mode with setuid': forgeBackup([{ name: 'secret', bytes: 'a' }], {
     entries: [{ path: 'secret', mode: 0o4755, uid: 0, gid: 0, size: 1, sha256: sha256('a') }],
   }),
-  'a bomb that declares a small size': forgeBackup([{ name: 'secret', bytes: Buffer.alloc(50_000_000), size: 10 }], {
-    entries: [{ path: 'secret', ...OWNERSHIP, size: 10, sha256: sha256('a') }],
-  }),
+  'a zip bomb that declares a small size': forgeBackup(
+    [{ name: 'secret', bytes: Buffer.alloc(50_000_000), size: 10 }],
+    {
+      entries: [{ path: 'secret', ...OWNERSHIP, size: 10, sha256: sha256('a') }],
+    },
+  ),
   'no manifest': zipWithDigest([{ name: 'secret', bytes: 'a' }]),
   'a manifest that is not JSON': zipWithDigest([{ name: 'manifest.json', bytes: '{' }]),
 };
@@ -316,7 +319,7 @@ for (const [what, bytes] of Object.entries(HOSTILE_ARCHIVES))
     rmSync(parentFolder, { recursive: true });
   });
 
-test('berth restore refuses archives of other programs, of a newer format and of a newer version, and reports the reason', async () => {
+test('berth restore refuses archives from other programs and from newer formats or versions, and reports the reason', async () => {
   const archive = join(folder, 'other.zip');
   const stderrOfRestore = async (bytes: Buffer): Promise<string> => {
     writeFileSync(archive, bytes);

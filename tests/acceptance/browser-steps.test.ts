@@ -296,7 +296,7 @@ test('a grant for every read operation does not cover browser.steps', async () =
   assert.deepEqual([status, refused.code], [403, 'operation_not_granted']);
 });
 
-test('browser.steps does not repeat its steps after the server was killed, and reports their effect as unknown', async () => {
+test('browser.steps does not repeat its steps after the server is killed and restarted, and reports their effect as unknown', async () => {
   const all = [
     { do: 'click', selector: '#send' },
     { do: 'waitFor', selector: 'text=old' },

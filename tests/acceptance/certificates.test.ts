@@ -96,7 +96,7 @@ test('a certificate can be uploaded in DER format as well as in PEM format', asy
   for (const { id } of [response.body, pemCertificate]) await server.api('DELETE', `${CERTIFICATES}/${id}`);
 });
 
-test('an expired certificate that is not an authority can be uploaded, and the response contains a warning for each defect', async () => {
+test('an expired certificate that is not a CA certificate can be uploaded, and the response contains a warning for each defect', async () => {
   const leaf = await uploadCertificate(ourAuthority.issue('a.test', { from: -9, to: -2 }).cert);
   assert.deepEqual(
     leaf.warnings?.map(({ code }) => code),
@@ -160,7 +160,7 @@ test('a repeated upload with the same idempotency key returns the same certifica
   await server.api('DELETE', `${CERTIFICATES}/${first.body.id}`);
 });
 
-test('a session that trusts an authority can use pages, workers, WebSockets and downloads of a server with a certificate of the authority', async () => {
+test('a session that trusts an authority can use pages, workers, WebSockets and downloads of a server whose certificate the authority issued', async () => {
   assert.equal(await failureAt(page, `https://a.test:${trustedPort}/`), 'none');
   assert.equal(await page.title(), SECURE_TITLE);
   assert.equal(await page.evaluate(workerScript), 'data');
@@ -235,7 +235,7 @@ test('a session still trusts its uploaded authority after a server restart', asy
   await newConnection.browser.close();
 });
 
-test('a running session still trusts a deleted authority, but a create with the deleted authority is refused', async () => {
+test('a running session still trusts a deleted authority, but a create request with the deleted authority is refused', async () => {
   assert.equal((await server.api('DELETE', `${CERTIFICATES}/${certificate.id}`)).status, 204);
   const runningConnection = await connectBrowser(session);
   assert.equal(await failureAt(runningConnection.page, `https://a.test:${trustedPort}/?later`), 'none');

@@ -52,7 +52,7 @@ test('objects for KEDA and the Prometheus operator are not rendered by default',
   for (const { apiVersion } of await renderChart()) assert.doesNotMatch(apiVersion, /keda|coreos/);
 });
 
-test('browser pods have the tested container privileges, and no added capabilities', () => {
+test('browser pods run as a non-root user in a user namespace with the seccomp profile, and have no added capabilities', () => {
   const pod = objectOf('StatefulSet');
   for (const setting of [
     '"hostUsers":false',
@@ -75,7 +75,7 @@ test('the termination grace period of a pod is one minute longer than its drain 
   assert.ok(pod.includes('"terminationGracePeriodSeconds":7260'), pod);
 });
 
-test('the settings and metrics in the chart exist in Berth', () => {
+test('every setting that the chart uses is documented, and every metric that the chart uses is defined by the server', () => {
   const operatingDocs = readFileSync(join(CHECKOUT, 'docs/operating.md'), 'utf8');
   const settingNames = new Set(JSON.stringify(allObjects).match(/\b(BERTH_[A-Z0-9_]+|DATABASE_URL)\b/g));
   assert.ok(settingNames.size > 5, [...settingNames].join());

@@ -33,7 +33,7 @@ test('keys create without --json prints only the key', async () => {
   assert.equal((await server.api('GET', SESSIONS, { key: stdout.trim() })).status, 200);
 });
 
-test('the server refuses a key that was revoked on the command line, over HTTP and CDP', async () => {
+test('a key that was revoked on the command line is refused over HTTP and CDP', async () => {
   const { id, key } = JSON.parse((await server.berth('keys', 'create', '--json')).stdout);
   const session = await server.createSession({ keepAlive: true }, key);
   const { code, stdout } = await server.berth('keys', 'revoke', id, '--json');

@@ -58,7 +58,7 @@ interface Comparison {
 }
 
 for (const [client, { open }] of Object.entries(CLIENTS))
-  test(`${client} observes the same behavior in a session as in a manually started Chromium, for every kind of page`, async t => {
+  test(`with ${client}, a session behaves like a manually started Chromium for every kind of page`, async t => {
     const directDriver = await open(plainChromium.url, pages.url);
     const sessions = await Promise.all(SIDES.map(({ url }) => open(url, pages.url)));
     const ratios: number[][] = SIDES.map(() => []);

@@ -12,7 +12,7 @@ const METADATA = '/.well-known/oauth-authorization-server';
 
 const read = <Body>(path: string, headers = {}) => server.api<Body>('GET', path, { key: null, headers });
 
-test('the configuration, the OAuth metadata and a started authorization are consistent', async () => {
+test('the configuration, the OAuth metadata and the response to a device authorization request are consistent', async () => {
   const { body: config } = await read<ServiceConfig>(CONFIG);
   const { body: metadata } = await read<AuthorizationServer>(METADATA);
   assert.equal(config.issuer, server.url);

@@ -58,7 +58,7 @@ async function readPageMemory(page: Page): Promise<string> {
   return shownText + chunks.join('');
 }
 
-test('a credential can be added after an API error, and the page does not keep its value', () =>
+test('a credential can be added after an API error, and the page does not keep the value of the credential', () =>
   visitAs(OWNER_EMAIL, DESKTOP, async (page, watched) => {
     await page.getByText('No credentials').waitFor();
     await watched.assertAccessible();

@@ -122,7 +122,7 @@ test('the ledger can be filtered by entry type', () =>
     await page.getByText('No matching entries').waitFor();
   }));
 
-test('an installation without charges shows that nothing is charged, and still shows the usage', async () => {
+test('the credit page of an installation without charges states that nothing is charged, and still shows the usage', async () => {
   const free = await startServer();
   const ada = await Person.setUpOwner(free, OWNER_EMAIL);
   assert.ok(ada);

@@ -234,7 +234,7 @@ test('a person can turn off e-mails for all applications or for one application'
   await waitForMailCount(mailCountBefore);
 });
 
-test('an unsent e-mail is withdrawn when its recipient is removed from the application or mutes it', async () => {
+test('an unsent e-mail is withdrawn when its recipient mutes the application or is removed from the application', async () => {
   await pass(10 * MINUTE_MS);
   await stepUp(owner);
   const { person, accountId } = await joinApplication(server, owner, 'leaver@example.com', 'admin');
@@ -296,7 +296,7 @@ function openConsole(
 const waitUntilInboxIsEmpty = (page: WatchedPage['page']) =>
   page.getByRole('heading', { name: 'Nothing is waiting for you' }).waitFor();
 
-test('a new item updates the count and shows a notice, and its approval requires a fresh proof and produces a receipt', () =>
+test('a new item updates the inbox count and shows a notice, and its approval requires the password again and produces a receipt', () =>
   openConsole(DESKTOP, 'ada@example.com', path(), async page => {
     await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
     const inboxLink = page.getByRole('navigation', { name: 'Main' }).getByRole('link').nth(1);
@@ -324,7 +324,7 @@ test('a new item updates the count and shows a notice, and its approval requires
     await page.getByText('Verified in this browser').waitFor();
   }));
 
-test('a developer sees items that wait for others, but no button to decide an item', () =>
+test('a developer sees items that an admin or owner must decide, but no button to decide them', () =>
   openConsole(DESKTOP, 'dev@example.com', path('/inbox'), async page => {
     await waitUntilInboxIsEmpty(page);
     const action = await prepare('orders.cancel', 'U-2');
@@ -383,7 +383,7 @@ test('a hand-off is opened from the inbox, completed in the live view, and liste
   await server.release(session.id);
 });
 
-test('a hand-off for an end user is not counted in the inbox of members, and claiming a hand-off for a payment requires a fresh proof', async () => {
+test('a payment hand-off for an end user is not counted in the inbox of members, and can be claimed only after a recent sign-in', async () => {
   const lab = await ConsumerFixture.open(server, owner);
   const { consumer, accessToken } = await lab.signIn('kim@example.com');
   const session = await server.createSession({ keepAlive: true, timeout: 3_600 }, key);

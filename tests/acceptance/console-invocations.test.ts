@@ -104,7 +104,7 @@ const invocationOf = (name: string): Invocation => invocations[name] ?? assert.f
 const pathOf = (name: string): string => `${list}/${invocationOf(name).id}`;
 
 for (const look of [DESKTOP, DESKTOP_DARK, { ...DESKTOP, width: 1024 }, PHONE, PHONE_DARK])
-  test(`the page of an invocation verifies the receipt at ${look.width} pixels, ${look.colours}`, () =>
+  test(`the page of an invocation verifies the receipt at ${look.width} pixels in the ${look.colours} theme`, () =>
     visitAs(OWNER_EMAIL, look, pathOf('order'), async (page, watched) => {
       await page.getByText('Verified in this browser').waitFor();
       await page.getByText('The input on this page matches the digest in the receipt.').waitFor();
@@ -150,7 +150,7 @@ function flipBit(receipt: string, part: number): string {
 }
 
 for (const [part, name] of ['header', 'payload', 'signature'].entries())
-  test(`the page of an invocation reports a receipt with one changed byte in its ${name} as not valid, and shows none of its contents`, () =>
+  test(`the page of an invocation reports a receipt as invalid if a byte of its ${name} has changed, and shows none of its contents`, () =>
     visit(server.url, DESKTOP, pathOf('order'), async (page, watched) => {
       await changed(page, `**/v1/applications/*/invocations/${invocationOf('order').id}`, ({ receipt, ...rest }) => ({
         ...{ ...rest, receipt: flipBit(String(receipt), part) },
@@ -179,7 +179,7 @@ test('the page of an invocation names the field in which the shown data differs 
     await page.getByText('The state in the receipt is succeeded, but this page shows failed.').waitFor();
   }));
 
-test('the page of an invocation reports a missing key and a failed request for the keys', () =>
+test('the page of an invocation reports that the signing key is not in the key set, or that the key set could not be loaded', () =>
   visit(server.url, DESKTOP, pathOf('order'), async (page, watched) => {
     await changed(page, '**/.well-known/jwks.json', () => ({ keys: [] }));
     await signInByHand(page, OWNER_EMAIL, PASSWORD);
@@ -237,7 +237,7 @@ test('a member with the viewer role can verify a receipt, but sees neither the i
     await watched.assertAccessible();
   }));
 
-test('the page of an invocation reports an unknown id, and all of its elements can be reached by keyboard', async () => {
+test('the page of an invocation reports an unknown id, and every element of the page for a known id can be reached by keyboard', async () => {
   await visitAs(OWNER_EMAIL, DESKTOP, `${list}/${server.applicationId}`, async (page, watched) => {
     await page
       .getByRole('alert')

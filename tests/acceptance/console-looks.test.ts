@@ -149,7 +149,7 @@ test('the keyboard check of the tests detects an unreachable element and an elem
     assert.deepEqual([unreachable.length, unmarked.length], [1, 1]);
   }));
 
-test('every element that can be used with the mouse can be reached with the Tab key and shows its focus', () =>
+test('every element that can be used with the mouse can be reached with the Tab key and has a visible focus', () =>
   visitSessions(server, link, DESKTOP, async watched => {
     const { page } = watched;
     for (const [address, title] of [...MAIN_PAGES, ...OTHER_PAGES]) {

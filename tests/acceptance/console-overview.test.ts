@@ -72,7 +72,7 @@ test('a failed session is counted under its end reason, which links to a list th
   }));
 
 for (const look of LOOKS)
-  test(`the overview has no serious accessibility findings and no overflow at ${look.width} pixels, ${look.colours}`, () =>
+  test(`the overview has no serious accessibility findings and no overflow at ${look.width} pixels in the ${look.colours} theme`, () =>
     visitSessions(server, link, look, async watched => {
       const { page } = watched;
       for (const period of ['day', 'week', 'month']) {

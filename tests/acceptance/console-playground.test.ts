@@ -32,7 +32,7 @@ const visitPlayground = (look: DisplaySettings, work: (watched: WatchedPage) => 
 const readRunningSessions = async (): Promise<Session[]> =>
   (await server.api<Session[]>('GET', '/v1/browsers/sessions?status=RUNNING')).body;
 
-test('the first snippet of the playground can be run by keyboard alone next to the live view, and a second run uses the same session', () =>
+test('the first snippet of the playground can be run by keyboard alone, the live view is shown, and a second run uses the same session', () =>
   visitPlayground(DESKTOP, async watched => {
     const { page } = watched;
     const run = page.getByRole('button', { name: 'Run' });
@@ -54,7 +54,7 @@ test('the first snippet of the playground can be run by keyboard alone next to t
     assert.equal((await readRunningSessions()).length, 0);
   }));
 
-test('a session can be created from JSON, and snippets are stored in the browser', () =>
+test('a playground session can be created from JSON, and a snippet can be saved in the browser and deleted again', () =>
   visitPlayground(DESKTOP, async ({ page }) => {
     await page.getByRole('tab', { name: 'As JSON' }).click();
     const body = page.getByLabel('Request body, as JSON');
@@ -76,7 +76,7 @@ test('a session can be created from JSON, and snippets are stored in the browser
     assert.equal(await page.getByLabel('Snippets').getByText('my title').count(), 0);
   }));
 
-test('a failed snippet shows the reason, and a snippet that does not end can be stopped', () =>
+test('the playground shows why a snippet failed, and a snippet that does not end can be stopped', () =>
   visitPlayground(DESKTOP, async ({ page }) => {
     const code = page.getByLabel('Code of the snippet');
     await code.fill("await page.click('#nothing');");
@@ -129,7 +129,7 @@ const tries = {
 for (const [name, attempt] of Object.entries(tries))
   console.log(name + ': ' + (await Promise.resolve().then(attempt).catch(() => 'refused')));`;
 
-test('a snippet can access neither the surrounding console nor any other address', () =>
+test('a snippet cannot access the surrounding console, the API of the service or other sites', () =>
   visitPlayground(DESKTOP, async watched => {
     const { page } = watched;
     await page.getByLabel('Code of the snippet').fill(REACH_SNIPPET);
@@ -146,7 +146,7 @@ test('a snippet can access neither the surrounding console nor any other address
     await page.getByText('The session has ended').waitFor();
   }));
 
-test('only the snippet runner of the console may evaluate code, and its pages have an opaque origin', async () => {
+test('of the console pages, only the snippet runner may evaluate code, and the snippet runner has an opaque origin', async () => {
   const policyOf = async (path: string): Promise<string> =>
     (await fetch(`${server.url}${path}`)).headers.get('content-security-policy') ?? '';
   const runnerPolicy = await policyOf('/console/runner/index.html');
@@ -158,7 +158,7 @@ test('only the snippet runner of the console may evaluate code, and its pages ha
 });
 
 for (const look of [DESKTOP, DESKTOP_DARK, { ...DESKTOP, width: 1024 }, PHONE, PHONE_DARK])
-  test(`the playground has no accessibility findings or overflow at ${look.width} pixels, ${look.colours}`, () =>
+  test(`the playground has no accessibility findings or overflow at ${look.width} pixels in the ${look.colours} theme`, () =>
     visitPlayground(look, async watched => {
       await watched.assertAccessible();
       await watched.page.getByRole('tab', { name: 'As JSON' }).click();

@@ -25,7 +25,7 @@ const TABLET = { width: 1024, height: 800, colours: 'light' } as const;
 
 const signIn = (page: Page, password = PASSWORD): Promise<void> => signInByHand(page, EMAIL, password);
 
-test('a person creates an account with the link from the first start, adds a passkey, and signs in with the passkey alone', async () => {
+test('a person creates an account with the setup link, adds a passkey, and signs in with the passkey alone', async () => {
   await visit(base, DESKTOP, `/signin#setup=${await createSetUpToken(server)}`, async (page, watched) => {
     await watched.addAuthenticator();
     await page.getByRole('heading', { name: 'Set up your account' }).waitFor();
@@ -111,7 +111,7 @@ test('a person adds an authenticator app, and signs in with a recovery code inst
   });
 });
 
-test('a change that requires a recent proof is made after the person confirms their identity in a dialog', async () => {
+test('a change that requires a recent proof of identity is made after the person confirms their identity in a dialog', async () => {
   const person = new Person(server);
   await person.signIn(EMAIL);
   await visit(base, PHONE_DARK, '/console/account', async (page, watched) => {

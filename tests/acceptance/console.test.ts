@@ -483,7 +483,7 @@ test('a key can be issued with a grant that lists credentials, which are kept wh
     assert.deepEqual(grants, [{ operationId: 'browser.steps', credentials: ['bank', 'shop'], maxCallsPerDay: 5 }]);
   }));
 
-test('the console issues no other agent key after a reload', () =>
+test('a reload of the console issues no additional agent key', () =>
   visitSessions(server, link, DESKTOP, async ({ page }) => {
     const countConsoleKeys = async (): Promise<number> => {
       const { stdout } = await server.operate('keys', 'list', '--json');
@@ -516,7 +516,7 @@ test('the page of agent keys lists an active key even if there are many inactive
     await page.getByRole('button', { name: 'Revoke nightly' }).waitFor({ state: 'detached' });
   }));
 
-test('the list of sessions becomes live again after a restart of the service, and shows why the service refused a request', () =>
+test('the list of sessions resumes live updates after a restart of the service, and shows why the service refused a request', () =>
   visitSessions(server, link, DESKTOP, async ({ page }) => {
     // A service that is shutting down also responds with 204 to a request for a new stream.
     let requestCount = 0;
@@ -561,7 +561,7 @@ test('the complete connect address can be copied while its signing key is hidden
     await server.release(id);
   }));
 
-test('an unknown filter in the address shows all sessions, and a session without a replay shows why it has none', () =>
+test('the list of sessions ignores an unknown filter in the address, and the replay tab shows why a session has no replay', () =>
   visitSessions(server, link, DESKTOP, async ({ page }) => {
     const { id } = await server.createSession({ browserSettings: { recordSession: false } });
     await server.release(id);
@@ -571,7 +571,7 @@ test('an unknown filter in the address shows all sessions, and a session without
     await page.getByText('Recording was off for this session.').waitFor();
   }));
 
-test('a limit that is changed in the console takes effect for the next create', () =>
+test('a limit that is changed in the console applies to the next create request', () =>
   visitSessions(server, link, DESKTOP, async ({ page }) => {
     await page.getByRole('link', { name: 'Limits and usage' }).click();
     const field = page.getByLabel('Creates per minute', { exact: true });

@@ -208,7 +208,7 @@ test('consent for all agents applies to every agent until the consent expires, a
   assert.deepEqual(refusalOf(unknownKeyResponse), [404, 'not_found']);
 });
 
-test('a read or write that starts after the response to a withdrawal of consent fails', async () => {
+test('reads and writes that an agent starts after the withdrawal of consent is confirmed do not succeed', async () => {
   const ann = await lab.signIn('ann@example.com');
   for (let round = 0; round < 3; round += 1) {
     await put(ann, 'secret', round);
@@ -234,7 +234,7 @@ test('a read or write that starts after the response to a withdrawal of consent 
   }
 });
 
-test('values are sealed in the database, and a value copied from the row of another consumer cannot be opened', async () => {
+test('values are encrypted in the database, and a value copied from the row of another consumer cannot be decrypted', async () => {
   const text = 'The quick brown secret';
   await put(kim, 'sealed', text);
   await put(lee, 'sealed', 'of lee');
@@ -264,7 +264,7 @@ test('a receipt of a call for a consumer is listed only for that consumer, and c
   assert.equal((await send<ConsumerReceiptPage>(lee, 'receipts.list')).body.data.length, 0);
 });
 
-test('a consumer can list their consumer sessions, of which one is marked as current, and can end another one immediately', async () => {
+test('a consumer can list their consumer sessions with the current session marked, and can end another session immediately', async () => {
   const otherSignIn = await lab.signIn('kim@example.com');
   const listResponse = await send<ConsumerDevices>(kim, 'session.list');
   assert.deepEqual(
@@ -293,7 +293,7 @@ async function exportProfile(who: SignedInConsumer): Promise<Map<string, string>
   return files;
 }
 
-test('the profile export of a consumer contains all data of the consumer and no data of other consumers, and requires a recent proof', async () => {
+test('the profile export of a consumer contains all data of the consumer and no data of other consumers, and requires a recent proof of identity', async () => {
   const max = await lab.signIn('max@example.com');
   for (let n = 0; n < 120; n += 1)
     await sql(
@@ -324,7 +324,7 @@ test('the profile export of a consumer contains all data of the consumer and no 
   assert.deepEqual(refusalOf(await send(max, 'profile.export')), [401, 'insufficient_user_authentication']);
 });
 
-test('two consumers can be linked with a fresh consumer session of each, and their memory, receipts and names are then combined', async () => {
+test('two consumers can be linked if both signed in recently, and their memory, receipts and names are then combined', async () => {
   const [main, second] = [await lab.signIn('main@example.com'), await lab.signIn('second@example.com')];
   await put(main, 'both', 'main');
   await put(second, 'both', 'second');

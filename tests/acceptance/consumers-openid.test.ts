@@ -87,7 +87,7 @@ test('two sign-ins with the same account of the provider return the same consume
   assert.notEqual(other.consumer.id, one.consumer.id);
 });
 
-test('a sign-in with a maximum age returns the time of the proof', async () => {
+test('a sign-in with a maximum age of 0 returns a current authentication time', async () => {
   const { authTime } = await signIn('kim', { maxAge: 0, prompt: 'login' });
   assert.ok(Math.abs(authTime - Date.now() / 1000) < 300, String(authTime));
 });

@@ -55,7 +55,7 @@ test('compose.yaml gives the server the privileges described in the guide, and r
     assert.match(services[name].environment[secret], /^\$\{\w+:\?/, secret);
 });
 
-test('the seccomp filter allows the system calls that create jails, and refuses all system calls that are not listed', () => {
+test('the seccomp filter allows the system calls for namespaces and mounts, and refuses all system calls that are not listed', () => {
   const filter = JSON.parse(read('seccomp.json'));
   assert.equal(filter.defaultAction, 'SCMP_ACT_ERRNO');
   const allowedSyscalls = new Set<string>(filter.syscalls.flatMap(({ names }: { names: string[] }) => names));

@@ -177,7 +177,7 @@ test('a call that was running when the server was killed is restarted with its o
   assert.equal(creditsBefore.available - creditsAfter.available, endedInvocation.cost.captured);
 });
 
-test('usage by operation and usage by key list calls, seconds and cost', async () => {
+test('the usage reports by operation and by key contain calls, seconds and cost', async () => {
   const read = async (by: string): Promise<CreditUsage['data']> =>
     (await server.api<CreditUsage>('GET', `${CREDITS}/usage?by=${by}`, { key: token })).body.data;
   const [operation] = await read('operation');

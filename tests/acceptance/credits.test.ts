@@ -51,7 +51,7 @@ const secondsOf = ({ startedAt, endedAt }: Session): number =>
 /** The cost of the traffic that Chromium itself may cause. */
 const TRAFFIC_COST_MAX = 5 * RATE_MEGABYTE;
 
-test('a create without credit is refused with 402, starts no session and holds no credit', async () => {
+test('a create request without credit is refused with 402, starts no session and holds no credit', async () => {
   for (const headers of [{}, { prefer: 'wait=50' }]) {
     const refusal = await server.api<ErrorBody>('POST', '/v1/browsers/sessions', { body: {}, headers });
     assert.deepEqual([refusal.status, refusal.body.code], [402, 'insufficient_credit'], refusal.text);
@@ -65,7 +65,7 @@ test('a create without credit is refused with 402, starts no session and holds n
   assert.deepEqual(rates, { browserSecond: RATE, egressMegabyte: RATE_MEGABYTE });
 });
 
-test('a create holds the price of five minutes, and the session is charged by the second', async () => {
+test('a create request holds the price of five minutes, and the session is charged by the second', async () => {
   await grant(1_000_000);
   const { id } = await server.createSession({ keepAlive: true });
   const heldCredits = await readCredits();
@@ -158,7 +158,7 @@ test('a session whose hold cannot be extended gets a warning a minute in advance
   );
 });
 
-test('a session is still metered after its server was killed', async () => {
+test('a session is still metered after its server is killed and restarted', async () => {
   await grant(5_000_000);
   const balanceBefore = (await readCredits()).balance;
   const { id } = await server.createSession({ keepAlive: true, timeout: 3600 });
@@ -176,7 +176,7 @@ test('a session is still metered after its server was killed', async () => {
   assert.equal((await readCredits()).reserved, 0);
 });
 
-test('a session whose browser died while the server was down is charged up to the last metering', async () => {
+test('a session whose browser died while the server was down is charged only up to the last recorded usage', async () => {
   const balanceBefore = (await readCredits()).balance;
   const { id } = await server.createSession({ keepAlive: true, timeout: 3600 });
   await server.advance(MINUTE_MS + 6_000);

@@ -50,7 +50,7 @@ test('the bytes of a session are counted toward the daily limit, and the count i
   assert.ok(both < 3 * BIG_FILE_BYTES, `${both} bytes`);
 });
 
-test('when an application has used up its daily bytes, its sessions end, and creates are refused until the next day', async () => {
+test('when an application reaches its daily traffic limit, its sessions end, and create requests are refused until the next day', async () => {
   const firstSession = await server.createSession({ keepAlive: true });
   const secondSession = await server.createSession({ keepAlive: true });
   const limit = (await readUsedBytes()) + BIG_FILE_BYTES / 2;

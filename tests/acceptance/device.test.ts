@@ -208,7 +208,7 @@ test('OAuth errors have the fields of RFC 6749 and the fields of other API error
   }
 });
 
-test('a decision about a device authorization cannot be changed, and an approval requires a recent proof, but a denial does not', async () => {
+test('a decision about a device authorization cannot be changed, and an approval requires a recent proof of identity, but a denial does not', async () => {
   const authorization = await devices.start();
   await devices.signInOwner();
   await server.advance(301_000);
@@ -290,7 +290,7 @@ test('a token can be revoked by its value, sent as JSON or as a form, and a revo
   assert.equal((await devices.sendWithoutCredential(REVOKE_PATH, {})).body.error, 'invalid_request');
 });
 
-test('the audit log records the approval of a device with the account and its human session', async () => {
+test('the audit log records that an account approved a device in a signed-in session', async () => {
   const owner = await createOwnerToken(server);
   const authorization = await devices.start();
   await devices.approve(authorization);
@@ -303,7 +303,7 @@ test('the audit log records the approval of a device with the account and its hu
   assert.equal(entry.outcome, 'success');
 });
 
-test('a token without applications but with applications:write can create one application, and can use the new application', async () => {
+test('a token with applications:write but without access to any application can create one application and then use that application', async () => {
   const authorization = await devices.start({ scope: 'applications:read applications:write keys:write' });
   await devices.approve(authorization, { applicationIds: [] });
   const { access_token: key, application_ids: ids } = await devices.collectToken(authorization);

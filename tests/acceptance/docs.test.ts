@@ -75,7 +75,7 @@ test('the API reference lists every operation with its path', async () => {
     assert.ok(referenceText.includes(`${method} ${path}`), path);
 });
 
-test('a missing page of the documentation returns 404, with the error body for programs and a page with a link to the start page for browsers', async () => {
+test('an unknown documentation path returns 404, with the error body for programs and a page that links to the start page for browsers', async () => {
   const { status, body } = await server.api('GET', '/docs/none', { key: null });
   assert.deepEqual([status, body.code], [404, 'route_not_found']);
   const page = await server.api<string>('GET', '/docs/none', { key: null, headers: { accept: 'text/html,*/*;q=0.8' } });
@@ -84,13 +84,13 @@ test('a missing page of the documentation returns 404, with the error body for p
   assert.match(page.text, /<a href="\/docs">start of the docs<\/a>/);
 });
 
-test('the page of a document contains no scripts except those of the documentation site', async () => {
+test('a documentation page contains no scripts except those of the documentation site', async () => {
   const page = await text('/docs/operating');
   assert.doesNotMatch(page, /<script(?! type="module" src="\/docs\/assets\/)/);
 });
 
 for (const [name, look] of Object.entries({ DESK_DARK: DESKTOP_DARK, PHONE }))
-  test(`the documentation site can be read and searched, without serious accessibility findings: ${name}`, async () => {
+  test(`the documentation site can be read and searched, and has no serious accessibility findings: ${name}`, async () => {
     const watchedPage = await openWatchedPage(look, server.url);
     const { page } = watchedPage;
     for (const path of ['/docs', '/docs/operating', '/docs/reference/errors', '/docs/guides/playwright', '/docs/api']) {

@@ -466,7 +466,7 @@ describe('a download can be read and deleted', () => {
     assert.ok(!server.log().some(line => line.includes(token)), 'the link is in no log');
   });
 
-  it('the archive of a session for official clients contains all of its downloads', async () => {
+  it('the zip archive that official clients request contains all downloads of the session', async () => {
     const bytes = await bytesOf(`${server.url}/v1/sessions/${session.id}/downloads`, {
       authorization: `Bearer ${server.key}`,
     });

@@ -53,7 +53,7 @@ for (const engine of ENGINES) {
   });
 }
 
-test('a create without settings uses the chromium engine', async () => {
+test('a create request without settings uses the chromium engine', async () => {
   const { id } = await server.createSession();
   assert.equal((await server.read(id)).browserSettings?.engine, 'chromium');
   await server.release(id);
@@ -66,7 +66,7 @@ const REFUSED_BODIES: Readonly<Record<string, object>> = {
   'proxySettings.caCertificates': { ...on('headless-shell'), proxySettings: { caCertificates: [ID] } },
 };
 for (const [field, body] of Object.entries(REFUSED_BODIES))
-  test(`headless-shell: a create with ${field} is refused, and the error suggests the chromium engine`, async () => {
+  test(`headless-shell: a create request with ${field} is refused, and the error suggests the chromium engine`, async () => {
     const { status, body: errorBody } = await server.api('POST', '/v1/browsers/sessions', { body });
     assert.equal(status, 422);
     assert.equal(errorBody.code, 'feature_unavailable');

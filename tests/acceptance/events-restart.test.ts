@@ -26,7 +26,7 @@ async function waitForDecision(id: string): Promise<unknown> {
   return [decidedEvent?.actor.kind, decidedEvent?.detail.status, decidedEvent?.detail.reason];
 }
 
-test('an event stream can be continued after a server restart, and includes the adoption event', async () => {
+test('an event stream can be continued after a server restart, and reports that the restarted server adopted the session', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const streamBefore = await openStream(id);
   const { id: last } = await streamBefore.waitForEvent('session.started');
@@ -60,7 +60,7 @@ test('an event records the end of a session that the operator stopped after a SI
   assert.deepEqual(await waitForDecision(id), ['operator', 'COMPLETED', 'operator']);
 });
 
-test('an event records the end of a session that a SIGINT to the server ended', async () => {
+test('an event records the end of a session that ended because the server received SIGINT', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   await server.restart('SIGINT');
   assert.deepEqual(await waitForDecision(id), ['operator', 'COMPLETED', 'drained']);

@@ -48,7 +48,7 @@ async function waitForEnd(id: string): Promise<SessionEvent> {
   return decided;
 }
 
-test('a session has events from its create to its release, with times, actors and details', async () => {
+test('a session has events from its creation to its release, with times, actors and details', async () => {
   const session = await server.createSession({ userMetadata: { run: 'life' } });
   const client = await CdpClient.connect(session.connectUrl);
   const secondClient = await CdpClient.connect(session.connectUrl);
@@ -217,7 +217,7 @@ test('the stream of a session sends past events and then new events, and closes 
   for (const { id, event, data } of stream.events) assert.deepEqual([id, event], [data.id, data.type]);
 });
 
-test('a reader that reconnects continues after its last event, and gets 204 after the last event of the session', async () => {
+test('a reader that reconnects gets the events after the Last-Event-ID, and gets 204 if the session has no more events', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const firstStream = await openSessionStream(id);
   const { id: last } = await firstStream.waitForEvent('session.started');

@@ -32,7 +32,7 @@ const isStored = ({ checksum }: Extension): boolean => listStoredFiles().some(pa
 const statusOf = async ({ id }: Extension): Promise<number> => (await server.api('GET', `${EXTENSIONS}/${id}`)).status;
 
 for (const path of ['', '/v1/browsers'])
-  test(`the official client uploads, reads and deletes extensions and certificates at ${path || 'the origin'}`, async () => {
+  test(`the official client uploads, reads and deletes extensions and certificates with the base path ${path || '/'}`, async () => {
     const sdk = new Browserbase({ apiKey: server.key, baseURL: `${server.url}${path}`, maxRetries: 0 });
     const extension = await sdk.extensions.create({ file: await toFile(messagingExtension('sdk'), 'sdk.zip') });
     assert.deepEqual([extension.fileName, extension.projectId], ['sdk.zip', server.applicationId]);

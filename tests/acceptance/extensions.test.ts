@@ -100,7 +100,7 @@ test('a session loads its extensions into a warm browser before the first client
   await eventually('the workers of the extensions', readWorkerUrls, seen => String(seen) === String(expectedUrls));
 });
 
-test('content scripts run in the first page, and can send messages to their workers', async () => {
+test('content scripts run in the first page, and can send messages to the service workers of their extensions', async () => {
   const { browser, page } = await connect(session);
   await page.goto(pages.a);
   assert.equal(await said(page, 'alpha'), 'worker of alpha hears alpha');
@@ -170,7 +170,7 @@ test('two versions of a .crx file with the same key have the same extension id, 
   assert.equal(ids.size, 1);
 });
 
-test("a create is refused with Chromium's message if an extension cannot be loaded", async () => {
+test("a create request is refused with Chromium's message if an extension cannot be loaded", async () => {
   const brokenExtension = await uploadExtension(
     messagingExtension('broken', { content_scripts: [{ matches: ['<all_urls>'], js: ['none.js'] }] }),
   );
@@ -208,7 +208,7 @@ test('an invalid archive is refused, and the error contains the reason', async (
   assert.equal(messages.size, BAD.length);
 });
 
-test('a create with an extension of another application, an unknown extension or too many extensions is refused', async () => {
+test('a create request with an extension of another application, an unknown extension or too many extensions is refused', async () => {
   const key = await createOtherApplicationKey(server);
   const foreignExtension = await uploadExtension(messagingExtension('foreign'), 'f.zip', key);
   for (const verb of ['GET', 'DELETE'])
@@ -234,7 +234,7 @@ test('extensions work after a server restart, and a client can load an extension
   await secondClient.close();
 });
 
-test('a running session keeps a deleted extension, but a create with the deleted extension is refused', async () => {
+test('a running session keeps a deleted extension, but a create request with the deleted extension is refused', async () => {
   assert.equal((await server.api('DELETE', `${EXTENSIONS}/${alpha.id}`)).status, 204);
   assert.equal((await server.api('GET', `${EXTENSIONS}/${alpha.id}`)).status, 404);
   const refusal = await server.api('POST', SESSIONS, { body: { extensionIds: [alpha.id] } });

@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import { CHECKOUT } from '../harness/server.ts';
 
 for (const name of ['uploads', 'downloads', 'contexts'])
-  test(`${name}.test.ts passes with a bucket`, { timeout: 600_000 }, async t => {
+  test(`${name}.test.ts passes if files are stored in an S3 bucket`, { timeout: 600_000 }, async t => {
     const file = join(CHECKOUT, `tests/acceptance/${name}.test.ts`);
     // With this variable, node --test would treat the run as a child of this test.
     const { NODE_TEST_CONTEXT: _, ...env } = process.env;

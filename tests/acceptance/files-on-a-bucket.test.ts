@@ -33,7 +33,7 @@ const listDownloads = async (session: string): Promise<readonly Download[]> =>
   (await server.api<DownloadPage>('GET', `/v1/browsers/downloads?sessionId=${session}`)).body.downloads;
 
 describe('files and contexts can be stored in a bucket', () => {
-  it('a page can read an upload, and the store serves a download until the download is deleted', async () => {
+  it('a page can read an upload, and a download is served from the bucket until the download is deleted', async () => {
     const session = await server.createSession({ keepAlive: true });
     const path = `/v1/browsers/sessions/${session.id}/uploads`;
     const uploadResponse = await server.api<UploadResponse>('POST', path, await uploadRequest('cv.pdf', FILE_BYTES));

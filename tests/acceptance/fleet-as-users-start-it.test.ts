@@ -145,7 +145,7 @@ test('a session can be read, connected to and released through every host', asyn
   }
 });
 
-test('every create with the same idempotency key returns the same session, regardless of which hosts receive the requests', async () => {
+test('every create request with the same idempotency key returns the same session, regardless of which host receives the request', async () => {
   const headers = { 'idempotency-key': `once-${process.pid}` };
   const ask = () => api<CreatedSession>('POST', SESSIONS, { body: { keepAlive: true }, headers });
   const { body } = await ask();
@@ -153,7 +153,7 @@ test('every create with the same idempotency key returns the same session, regar
   await release(body.id);
 });
 
-test('a full fleet refuses a create, and accepts a create after a session has ended', async () => {
+test('a full fleet refuses create requests until a session has ended', async () => {
   const all = await Promise.all(Array.from({ length: HOST_COUNT }, () => create()));
   const refusal = await api<{ code: string }>('POST', SESSIONS, { body: {} });
   assert.deepEqual([refusal.status, refusal.body.code], [503, 'capacity'], refusal.text);

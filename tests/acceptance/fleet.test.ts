@@ -91,7 +91,7 @@ async function createSessionOn(host: TestServer, body: object = {}, key = one.ke
 const createSessionOnOne = (body?: object, key?: string): Promise<CreatedSession> => createSessionOn(one, body, key);
 
 describe('a session can be created through any host', () => {
-  it('a session is placed on the host with the most free slots, even if a front receives the create', async () => {
+  it('a session is placed on the host with the most free slots, even if a host without slots receives the create request', async () => {
     const sessions: CreatedSession[] = [];
     for (const host of [front, one, two, front]) sessions.push(await host.createSession({ keepAlive: true }));
     assert.deepEqual(
@@ -118,7 +118,7 @@ describe('a session can be created through any host', () => {
     await Promise.all([one.waitUntilSettled(), two.waitUntilSettled()]);
   });
 
-  it('a create with an idempotency key starts one session, even if several hosts receive the request', async () => {
+  it('a create request with an idempotency key starts one session, even if several hosts receive the request', async () => {
     const key = randomUUID();
     // A create may have no body. The front must pass such a request on unchanged.
     const create = (host: TestServer) =>
@@ -134,12 +134,12 @@ describe('a session can be created through any host', () => {
   });
 });
 
-describe('creates can wait for a free slot', () => {
+describe('create requests can wait for a free slot', () => {
   const wait = (host: TestServer, seconds = 50) =>
     host.api<CreatedSession>('POST', SESSIONS, { body: { keepAlive: true }, headers: { prefer: `wait=${seconds}` } });
   const countWaiting = async (): Promise<number> => (await readLimits(two, token)).usage.browsers.maxWaiting;
 
-  it('waiting creates are admitted in the order of arrival, regardless of which hosts receive the creates and which host has the free slot', async () => {
+  it('waiting create requests are admitted in the order of arrival, regardless of which hosts receive the requests and which host has the free slot', async () => {
     const runningSessions: CreatedSession[] = [];
     for (let count = 0; count < 4; count += 1) runningSessions.push(await front.createSession({ keepAlive: true }));
     const admissionOrder: string[] = [];
@@ -351,7 +351,7 @@ describe('the sessions and data of a host can be reached through the other hosts
   });
 });
 
-describe('hosts can use TLS between each other', () => {
+describe('hosts can use TLS to communicate with each other', () => {
   it('the data that hosts pass on to each other is encrypted', async () => {
     const session = await createSessionOn(two);
     const debugResponse = await one.api<DebugUrls>('GET', `${SESSIONS}/${session.id}/debug`);
@@ -385,7 +385,7 @@ describe('hosts can use TLS between each other', () => {
   });
 });
 
-describe('consumers and Actions can be used through any host', async () => {
+describe('requests about consumers and Actions can be sent to any host', async () => {
   const owner = await Person.setUpOwner(one);
   const lab = await ConsumerFixture.open(one, owner);
   await (await Owner.open(one)).publish('orders.cancel', cancelOrderOperation(shop, { approval: 'end_user' }));
@@ -427,7 +427,7 @@ describe('consumers and Actions can be used through any host', async () => {
     );
   });
 
-  it('memory that was written on one host can be read on another host, until consent is withdrawn on a third host', async () => {
+  it('an agent can read memory that was written on another host, and is refused by all hosts after consent is withdrawn', async () => {
     assert.equal((await sendCommand(one, 'memory.put', { key: 'size', value: 42 })).status, 200);
     const consentResponse = await sendCommand<Consent>(two, 'memory.consent', {
       keyId: agent.id,
@@ -466,7 +466,7 @@ describe('consumers and Actions can be used through any host', async () => {
     await front.release(session.id);
   });
 
-  it('an Action in a session is executed by the host of the session, and an Action that opens a browser by a host with a free slot', async () => {
+  it('an Action in a session is executed by the host of the session, and an Action that opens a browser is executed by a host with a free slot', async () => {
     const { key } = await issueAgentKey(one, {
       scopes: [...AGENT_KEY_SCOPES],
       grants: [{ operationId: 'browser.handoff' }, { operationId: 'browser.content' }],
@@ -566,7 +566,7 @@ describe('sign-in attempts and requests are counted across all hosts together', 
   });
 });
 
-test('creates through the front place the sessions of an application on different hosts', async () => {
+test('a host without slots places the sessions of an application on different hosts', async () => {
   const sessions = [await front.createSession({ keepAlive: true }), await front.createSession({ keepAlive: true })];
   assert.deepEqual(
     [one, two].map(host => sessions.filter(session => runsOn(host, session)).length),
@@ -607,7 +607,7 @@ describe('MCP can be used through any host', () => {
     return text;
   };
 
-  it('over MCP, a session can be used through every host, with the same references and the same hand-off', async () => {
+  it('over MCP, a session can be used through every host, with the same element references and the same hand-off', async () => {
     const clients = [await connectClient(front), await connectClient(one), await connectClient(two)] as const;
     const [first, second, third] = clients;
     const openedText = await callTool(first, 'browser_open', { url: `${pages.a}/files` });

@@ -75,15 +75,15 @@ for (const [what, raw] of [
   ['a line comment', '{"id":9001,// x\n"method":"Browser.crash"}'],
   ['a NUL', '{"id":9001,"method":"Browser.getVersion"}\0{"id":9002,"method":"Browser.crash"}'],
   ['a NUL in a string', '{"id":9001,"method":"Browser.getVersion\0"}'],
-  ['two messages', '{"id":9001,"method":"Browser.getVersion"}{"id":9002,"method":"Browser.crash"}'],
-  ['a list of messages', '[{"id":9001,"method":"Browser.crash"}]'],
+  ['two JSON objects', '{"id":9001,"method":"Browser.getVersion"}{"id":9002,"method":"Browser.crash"}'],
+  ['an array of commands', '[{"id":9001,"method":"Browser.crash"}]'],
   ['single quotes', "{'id':9001,'method':'Browser.crash'}"],
   ['a trailing comma', '{"id":9001,"method":"Browser.crash",}'],
   ['no id', '{"method":"Browser.crash"}'],
   ['no method', '{"id":9001,"params":{}}'],
   ['a string as its id', '{"id":"9001","method":"Browser.crash"}'],
   ['mismatched brackets', '{"id":9001,"method":"Browser.getVersion","params":{"a":[}]}'],
-  ['only a word', 'Browser.crash'],
+  ['a method name instead of JSON', 'Browser.crash'],
 ] as const)
   test(`a message with ${what} returns an error and has no effect`, async () => {
     const response = client.next(what, ({ error, id }) => error !== undefined && (id === undefined || id === 9001));
@@ -124,7 +124,7 @@ test('a message that is nested too deeply returns an error', async () => {
   await assertUnharmed();
 });
 
-test('a binary message closes only its client, with 1003', async () => {
+test('a binary message closes only the connection of its client, with code 1003', async () => {
   const binaryClient = await CdpClient.connect(session.connectUrl);
   binaryClient.sendRaw(Buffer.from('{"id":1,"method":"Browser.getVersion"}'));
   assert.equal((await binaryClient.waitForClose()).code, 1003);
@@ -279,7 +279,7 @@ for (const [what, behavior] of [
     rmSync(path);
   });
 
-test('a download of a client without download settings is saved after a client with such settings has disconnected', async () => {
+test('a download is saved for a client without download settings after a client with download settings has disconnected', async () => {
   const otherClient = await CdpClient.connect(session.connectUrl);
   await otherClient.send('Browser.setDownloadBehavior', {
     behavior: 'allow',
@@ -360,7 +360,7 @@ for (const [what, change, status, code] of [
   ['with an invalid session id', (url: string) => url.replace(/sessions\/[^/]+/, 'sessions/me'), 404, 'not_found'],
   ['with an unknown path', (url: string) => url.replace('/connect', '/disconnect'), 404, 'route_not_found'],
 ] as const)
-  test(`a connection to an address ${what} is refused before the upgrade, with the error body`, async () => {
+  test(`a connection to an address ${what} is refused before the WebSocket upgrade, with an error body`, async () => {
     const refusal = await expectUpgradeRefusal(change(session.connectUrl));
     assert.equal(refusal.status, status);
     assert.equal(refusal.body.code, code);
@@ -371,7 +371,7 @@ for (const [what, change, status, code] of [
 
 // ---- several clients ------------------------------------------------------------------------------------------------
 
-test('the overrides of a client are in effect again after another client that had set other values has disconnected', async () => {
+test('the overrides of a client are restored when another client that set different values disconnects', async () => {
   const metricsForWidth = (width: number) => ({ width, height: 400, deviceScaleFactor: 1, mobile: false });
   const read = (): Promise<unknown> => client.evaluate("`${innerWidth} ${matchMedia('print').matches}`", page);
   await client.send('Emulation.setDeviceMetricsOverride', metricsForWidth(640), page);

@@ -131,7 +131,7 @@ async function countLongWords(page: Page): Promise<number> {
 }
 
 for (const look of DISPLAYS)
-  test(`a person with the link can complete a hand-off at ${look.width} pixels, ${look.colours}`, async () => {
+  test(`a person with the link can complete a hand-off at ${look.width} pixels in the ${look.colours} theme`, async () => {
     const { id, browser, page: agentPage } = await openCodePage();
     const { claimUrl = assert.fail(), id: handoff } = await requestHandoff(server, key, id, {
       claimableBy: ['link'],

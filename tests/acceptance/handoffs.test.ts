@@ -157,7 +157,7 @@ test('Puppeteer requests a hand-off over CDP, and input that it sends during the
   await server.release(id);
 });
 
-test('a NUL in the instructions of a hand-off and half of a surrogate pair in its evidence are refused', async () => {
+test('a NUL in the instructions of a hand-off or an unpaired surrogate in its evidence is refused', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
   const body = { sessionId, instructions: 'Sign\0 in' };
   const refusal = await server.api<ErrorBody>('POST', handoffsPath(server), { key, body });
@@ -264,7 +264,7 @@ test('a hand-off expires no later than its session, and can extend the session o
   assert.equal((await sendWithLease(server, claimedHandoff, 'complete', { outcome: 'completed' })).status, 409);
 });
 
-test('taking control in the live view creates a hand-off, and no other hand-off can be requested while it is open', async () => {
+test('taking control in the live view creates a hand-off, and a second hand-off cannot be requested until the viewer gives control back', async () => {
   const { id, browser } = await openCodePage();
   const { body: urls } = await server.api<{ debuggerUrl: string }>('GET', `/v1/browsers/sessions/${id}/debug`, { key });
   const viewer = await LiveViewer.open(urls.debuggerUrl);

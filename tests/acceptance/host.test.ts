@@ -60,7 +60,7 @@ test('the operator can read the current and recent load of the machine and the s
   await server.release(id);
 });
 
-test('on a single machine, the list of hosts contains only this host with its sessions, and the host cannot be drained', async () => {
+test('on a single machine, the host list contains only this host, whose sessions can be listed, and the host cannot be drained', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const { status, body, text } = await server.api<HostList>('GET', HOSTS, { key: token });
   assert.equal(status, 200, text);
@@ -81,7 +81,7 @@ test('on a single machine, the list of hosts contains only this host with its se
   await server.release(id);
 });
 
-test('concurrent examination requests get the same result, and sessions keep running', async () => {
+test('concurrent requests to examine the host get the same result, and a running session is not affected', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const examine = () => server.api<HostExamination>('POST', `${PATH}/examination`, { key: token });
   const [firstResponse, secondResponse] = await Promise.all([examine(), examine()]);
@@ -116,7 +116,7 @@ test('another account, and a token that is restricted to an application, cannot 
 });
 
 for (const look of [DESKTOP, DESKTOP_DARK, { ...DESKTOP, width: 1024 }, PHONE, PHONE_DARK])
-  test(`the examination can be started by keyboard, and the host page has no accessibility findings or overflow at ${look.width} pixels, ${look.colours}`, () =>
+  test(`the examination of the host can be started with the keyboard, and the host page has no accessibility findings or overflow at ${look.width} pixels, ${look.colours}`, () =>
     visitSessions(server, link, look, async watchedPage => {
       const { page } = watchedPage;
       await page.goto(`${server.url}/console/host`);

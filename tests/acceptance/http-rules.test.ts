@@ -81,7 +81,7 @@ test('a path that cannot be decoded is refused with 400', async () => {
   assert.deepEqual([status, body.code], [400, 'invalid_request']);
 });
 
-test('a request line with a fragment is answered as without it', async () => {
+test('a fragment in the request line is ignored', async () => {
   const path = '/v1/applications/a#b/webhooks/c';
   const outgoingRequest = request(server.url, { method: 'DELETE', path, agent: false });
   outgoingRequest.end();
@@ -174,7 +174,7 @@ for (const body of ['[]', '"text"', '7', 'null'])
     assert.equal(error.code, 'invalid_request');
   });
 
-test('a body of 1 MB is refused with 413, and a body that is one byte smaller is read to its end', async () => {
+test('a body of 1 MB is refused with 413, and a body that is one byte smaller is read completely', async () => {
   const bodyOf = (bytes: number): string => `{"x":"${'x'.repeat(bytes - 8)}"}`;
   const headers = { ...JSON_TYPE, prefer: 'handling=strict' };
   const oversizedResponse = await server.api('POST', SESSIONS, { body: bodyOf(BODY_BYTES_MAX), headers });
@@ -379,7 +379,7 @@ async function downloadFile(): Promise<string> {
   return body.downloads[0]?.id ?? assert.fail();
 }
 
-test('a connection to a live view address of an ended session is refused with 410, like one to its connect address', async () => {
+test('connections to the live view address and the connect address of an ended session are refused with 410', async () => {
   const session = await server.createSession({ keepAlive: true });
   const { wsUrl = '' } = (await server.api<DebugUrls>('GET', `${SESSIONS}/${session.id}/debug`)).body;
   await server.release(session.id);
@@ -420,7 +420,7 @@ const EARLY_REFUSALS = [
 
 for (const [what, path, headers, status] of EARLY_REFUSALS)
   for (const chunked of [false, true])
-    test(`the connection is reused, or its close is announced, after the refusal of ${what}${chunked ? ', sent in chunks' : ''}`, async () => {
+    test(`after the refusal of ${what}${chunked ? ', sent in chunks' : ''}, the connection can be reused or the response has Connection: close`, async () => {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       const isForm = headers['content-type'].startsWith('multipart');
       const preamble = isForm ? '--x\r\ncontent-disposition: form-data; name="file"; filename="a.pem"\r\n\r\n' : '';

@@ -84,7 +84,7 @@ test('a replay returns the current state of the session, and another key creates
   assert.equal(replay.body.connectUrl, undefined);
 });
 
-test('the same idempotency key with another body, path or operation is a conflict, and the order of fields does not matter', async () => {
+test('reusing an idempotency key with another body, path or operation is a conflict, but another order of fields is not', async () => {
   const key = randomUUID();
   const firstResponse = await post(SESSIONS, key, { keepAlive: true, timeout: 900 });
   const sameBodyResponse = await post(SESSIONS, key, { timeout: 900, keepAlive: true });
@@ -189,7 +189,7 @@ test('a repeated release with the same key returns the same response as the firs
   assert.equal(unkeyedResponse.status, 409);
 });
 
-test('a caller that disconnected gets its session with a repeated request, even while the session is starting', async () => {
+test('a caller that disconnects while its session is starting gets the same session by repeating the request', async () => {
   chromium.setBehavior('slow');
   const key = randomUUID();
   const firstCreate = startCreate({ 'idempotency-key': key });
@@ -202,7 +202,7 @@ test('a caller that disconnected gets its session with a repeated request, even 
   await releaseAll();
 });
 
-test('an idempotency key is still recognized after the server crashed during the request', async () => {
+test('an idempotency key is still recognized after the server crashes during the request', async () => {
   chromium.setBehavior('hangs');
   const key = randomUUID();
   startCreate({ 'idempotency-key': key });
@@ -242,7 +242,7 @@ test('the official client creates only one session, even if its request times ou
   await releaseAll();
 });
 
-test('a retry gets the session whose response was lost, but only once, and only with the same agent key and body', async () => {
+test('a retry without an idempotency key gets the session whose create response was lost, but only once and with the same agent key and body', async () => {
   chromium.setBehavior('slow');
   const firstCreate = startCreate({ 'x-stainless-retry-count': '0' });
   const [lostSession] = await eventually('the session to be placed', listSessions, found => found.length === 1);
@@ -282,7 +282,7 @@ test('a retry does not get the session of a request that is still in progress or
   await releaseAll();
 });
 
-test('a retry does not get a session whose response was lost two minutes ago', async () => {
+test('a retry does not get a session whose create response was lost two minutes ago', async () => {
   const firstCreate = startCreate({ 'x-stainless-retry-count': '0' });
   const [lostSession] = await eventually('the session to be placed', listSessions, found => found.length === 1);
   firstCreate.hangUp();

@@ -44,7 +44,7 @@ const list = async (query = ''): Promise<InvocationPage> => {
 };
 const listIds = async (query: string): Promise<string[]> => (await list(query)).data.map(({ id }) => id);
 
-test('the list of invocations contains those of all agent keys, newest first, without inputs, results and receipts', async () => {
+test('the list of invocations covers all agent keys, newest first, and omits inputs, outputs and receipts', async () => {
   const { data } = await list();
   assert.deepEqual(
     data.map(({ id }) => id),
@@ -71,7 +71,7 @@ test('the invocations of an application can be filtered by operation, status, ag
     assert.equal((await server.api('GET', `/v1/browsers/sessions?${bound}=${earliestDate}`)).status, 200, bound);
 });
 
-test('the invocations of an application are listed in list pages, and a cursor from the list of an agent key is refused', async () => {
+test('the list of invocations of an application is paginated, and a cursor from the list of an agent key is refused', async () => {
   const page = await list('?limit=2');
   assert.deepEqual([page.data.length, typeof page.nextCursor], [2, 'string']);
   const rest = await list(`?limit=2&cursor=${page.nextCursor}`);
@@ -95,7 +95,7 @@ test('an invocation can be read with its stored input and output and a valid rec
   assert.equal(thirdResponse.body.input, undefined);
 });
 
-test('a member with the role viewer and a token without applications:write get the receipt, but neither input nor output', async () => {
+test('the viewer role and a token without applications:write give access to the receipt, but not to the input or output', async () => {
   const viewer = await registerOtherPerson(server, 'viewer@example.com', 'viewer');
   const developer = await registerOtherPerson(server, 'developer@example.com', 'developer');
   const person = await Person.setUpOwner(server);

@@ -91,7 +91,7 @@ test('an agent cannot list, read or call operations that are not granted', async
   assert.deepEqual([refusal.status, refusal.body.code], [403, 'operation_not_granted']);
 });
 
-test('browser.screenshot captures the page at an address in a session that is then released', async () => {
+test('browser.screenshot opens an address in a new session, captures the page, and releases the session', async () => {
   const screenshot = await invokeSuccessfully('browser.screenshot', {
     url: `${pages.url}/red`,
     viewport: { width: 640, height: 400 },

@@ -71,7 +71,7 @@ test('a revoked key is refused immediately over HTTP and CDP, and its session ke
   await server.release(session.id);
 });
 
-test('the server refuses a key after it was revoked on the command line', async () => {
+test('a key that was revoked on the command line is refused', async () => {
   const { id, key } = await issueKey();
   assert.equal((await listSessionsWith(key)).status, 200);
   const { code, stderr } = await server.operate('keys', 'revoke', id);
@@ -109,7 +109,7 @@ test('unknown, revoked, expired and malformed keys are refused with the same mes
   assert.equal(new Set(messages).size, 1, messages.join('\n'));
 });
 
-test('a key in the header X-BB-API-Key, in any letter case, is accepted, and two different keys are refused', async () => {
+test('the header X-BB-API-Key is accepted in any letter case, and a request with two different keys is refused', async () => {
   const otherKey = await issueKey();
   const list = (headers: Record<string, string>) => server.api('GET', SESSIONS, { key: null, headers });
   assert.equal((await list({ 'x-bb-api-key': server.key })).status, 200);
@@ -151,7 +151,7 @@ test('a key without browsers:connect can manage sessions but cannot connect', as
   assert.equal(releaseResponse.body.status, 'COMPLETED');
 });
 
-test('browsers:read does not allow creates, and browsers:write does not allow lists', async () => {
+test('the scope browsers:read does not allow creating sessions, and browsers:write does not allow listing sessions', async () => {
   const readKey = (await issueKey({ scopes: ['browsers:read'] })).key;
   const writeKey = (await issueKey({ scopes: ['browsers:write'] })).key;
   assert.equal((await listSessionsWith(readKey)).status, 200);
@@ -307,7 +307,7 @@ test('applications can be created, read and listed, and renamed if the revision 
 
 // ---- tokens -----------------------------------------------------------------------------------------------------------
 
-test('a token can use only its scopes, and cannot be issued with account:tokens or for 400 days', async () => {
+test('a token can use only its scopes, and cannot be issued with the scope account:tokens or a lifetime of 400 days', async () => {
   const issue = (fields: object, key = token) =>
     server.api<IssuedToken & ErrorBody>('POST', TOKENS, { key, body: { name: 'ci', ...fields } });
   const issueResponse = await issue({ scopes: ['applications:read'] });
@@ -323,7 +323,7 @@ test('a token can use only its scopes, and cannot be issued with account:tokens 
   assert.equal((await issue({ scopes: ['applications:read'], expiresAt: timeAfter(400 * 24 * HOUR_MS) })).status, 400);
 });
 
-test('a token can be read with the token itself, is listed without its secret, and is revoked immediately', async () => {
+test('a token can read its own entry, is listed without its secret, and stops working immediately after it is revoked', async () => {
   const issueResponse = await sendWithToken<IssuedToken>('POST', TOKENS, { name: 'short', scopes: ['keys:write'] });
   const { id, token: issuedToken } = issueResponse.body;
   const currentTokenResponse = await server.api<Token>('GET', `${TOKENS}/current`, { key: issuedToken });

@@ -63,7 +63,7 @@ test('sessions can be found by words in the title and address of their last page
   assert.deepEqual(await findIds('checkout b.test'), []);
 });
 
-test('a session keeps the address of its last page after its browser crashed', async () => {
+test('a session keeps the address of its last page after its browser crashes', async () => {
   const session = await server.createSession();
   const browser = await chromium.connectOverCDP(session.connectUrl);
   await browser.contexts()[0]?.pages()[0]?.goto(`${pages.a}/checkout`);

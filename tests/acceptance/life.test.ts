@@ -64,7 +64,7 @@ test('a page keeps its state while fifty clients connect in turn, half of which 
   await server.release(id);
 });
 
-test('a session ends at its time limit, with a client and keepAlive or with neither, and closes the client with 4001', async () => {
+test('a session ends at its time limit even if it has keepAlive and a client, and the client is closed with 4001', async () => {
   const keepAliveSession = await server.createSession({ timeout: 120, keepAlive: true });
   const plainSession = await server.createSession({ timeout: 120 });
   const client = await CdpClient.connect(keepAliveSession.connectUrl);
@@ -165,7 +165,7 @@ test('in a session with keepAlive, Browser.close disconnects only the client tha
   await server.release(id);
 });
 
-test('a release of a session closes its clients with 1000, and later connections to its address are refused with 410', async () => {
+test('releasing a session closes its clients with 1000, and later connections to its address are refused with 410', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   await server.release(id);
@@ -176,7 +176,7 @@ test('a release of a session closes its clients with 1000, and later connections
   assert.deepEqual(refusal.body.details, { status: 'COMPLETED', endReason: 'released' });
 });
 
-test('a session whose browser dies ends as crashed, and its clients are closed with 4002', async () => {
+test('a session whose browser is killed ends with the reason crashed, and its clients are closed with 4002', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   process.kill(browserProcessOf(id).pid, 'SIGKILL');
@@ -210,7 +210,7 @@ test('a client that sends no commands for 600 seconds is closed with 4003 and co
 const connectWithoutPongs = (url: string): Promise<CdpClient> =>
   CdpClient.connect(url, {}, undefined, { autoPong: false });
 
-test('a client that neither responds to pings nor sends a command or a part of a command is disconnected within a minute', async () => {
+test('a client that neither responds to pings nor sends any part of a command is disconnected after a minute', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const silentClient = await connectWithoutPongs(connectUrl);
   const talkingClient = await connectWithoutPongs(connectUrl);
@@ -237,7 +237,7 @@ test('a client that neither responds to pings nor sends a command or a part of a
   await server.release(id);
 });
 
-test('a client that vanishes between two pings is disconnected within a minute of its last command', async () => {
+test('a client that vanishes between two pings is disconnected about a minute after its last command', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const vanishingClient = await connectWithoutPongs(connectUrl);
   await server.advance(10 * SECOND_MS);
@@ -301,7 +301,7 @@ test('a session whose client does not return after a restart is still running af
   await assertEnded(id, 'COMPLETED', 'client_disconnected');
 });
 
-test('SIGINT ends all sessions as drained before the server exits', async () => {
+test('SIGINT ends all sessions with the reason drained before the server exits', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const otherSession = await server.createSession();
   const client = await CdpClient.connect(connectUrl);

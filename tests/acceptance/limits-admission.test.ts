@@ -248,7 +248,7 @@ test('applications get free slots in turn, and no browser is started for a calle
   assert.match(await readMetrics(), /^berth_refused_creates_total\{why="concurrent"\} \d+$/m);
 });
 
-test('a service that is shutting down refuses queued creates, and the next server counts running sessions', async () => {
+test('a server that is shutting down refuses queued creates, and the next server counts running sessions toward the limit', async () => {
   const runningSessions = await listRunning();
   assert.ok(runningSessions.length > 0);
   await setLimits(server, token, { maxConcurrent: runningSessions.length });

@@ -120,7 +120,7 @@ test('the limits can be read and changed only with the token of a member with th
   assert.deepEqual([refusal.status, refusal.body.code], [403, 'permission_denied']);
 });
 
-test('a session gets the default time limit of the application, and cannot exceed its maximum', async () => {
+test('a session gets the default time limit of the application, and cannot exceed the maximum of the application', async () => {
   await setLimits(server, token, { defaultTimeout: 600, maxTimeout: 1200 });
   const session = await server.createSession();
   assert.equal(Date.parse(session.expiresAt) - Date.parse(session.createdAt), 600 * SECOND_MS);

@@ -110,7 +110,7 @@ test('the twenty-first client is refused before the upgrade, and a client is acc
     await Promise.all([next, ...remainingClients].map(client => client.close()));
   }));
 
-test('sockets of live view addresses do not count as clients, and have a separate limit of the same size', () =>
+test('connections to live view addresses do not count as clients, and have a separate limit of the same size', () =>
   withSession(async ({ id, connectUrl }) => {
     const { wsUrl = '' } = (await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug`)).body;
     const viewers = await Promise.all(Array.from({ length: CLIENTS_MAX }, () => CdpClient.connect(wsUrl)));
@@ -129,7 +129,7 @@ test('twenty of thirty clients that connect at the same time are accepted', () =
     await Promise.all(acceptedClients.map(client => client.close()));
   }));
 
-test('the fifty-first browser context is refused, and is accepted after another browser context was disposed', () =>
+test('the fifty-first browser context is refused, and a new browser context is accepted after another one is disposed', () =>
   withSession(async ({ connectUrl }) => {
     const client = await CdpClient.connect(connectUrl);
     const made = Array.from({ length: CONTEXTS_MAX }, () => client.send('Target.createBrowserContext'));

@@ -438,8 +438,8 @@ test('on a small touch screen, a viewer can take control, tap the page, and type
 });
 
 for (const [name, look] of [
-  ['at a desk, dark', DESKTOP_DARK],
-  ['on a phone, dark', PHONE_DARK],
+  ['desktop, dark mode', DESKTOP_DARK],
+  ['phone, dark mode', PHONE_DARK],
 ] as const)
   test(`the live view has no serious accessibility findings while the viewer watches or has control: ${name}`, async () => {
     const { view, watchedPage, end } = await openSessionWithLiveView({ look });

@@ -207,7 +207,7 @@ test('log entries have the documented format and a time within the session', () 
   assert.ok(log.every(({ timestamp = 0 }) => timestamp >= createdMs && timestamp <= Date.now()));
 });
 
-test('the log can be filtered by kind and read in list pages', async () => {
+test('the log can be filtered by kind, and is paginated', async () => {
   const { id } = worldVisit.session;
   const consoleEntries = await listEntries(id, '?type=console');
   assert.deepEqual([...methodsOf(consoleEntries)].sort(), [
@@ -229,7 +229,7 @@ test('the log can be filtered by kind and read in list pages', async () => {
   assert.deepEqual((await requestLog(id, `?after=${cursor}`)).body, []);
 });
 
-test('the log entries of a page or of a period can be listed', async () => {
+test('the log can be filtered by page and by time', async () => {
   const { id } = worldVisit.session;
   const all = await listEntries(id);
   const popupEntries = await listEntries(id, '?pageId=1');

@@ -79,7 +79,7 @@ test('an e-mail is sent immediately with the correct addresses, and its text is 
   assert.equal(sentMail.text, '');
 });
 
-test('a temporarily refused e-mail is sent again with increasing pauses', async () => {
+test('a temporarily refused e-mail is sent again at increasing intervals', async () => {
   smtp.refusal = '451 4.3.0 try again later';
   const attemptsBefore = countRcpts();
   await invite('later@example.com');
@@ -111,7 +111,7 @@ test('a temporarily refused e-mail is sent again with increasing pauses', async 
   );
 });
 
-test('an e-mail is not retried after a day, and the operator can then read the e-mail', async () => {
+test('an e-mail that cannot be delivered is retried for a day, and then the operator can still read the e-mail', async () => {
   smtp.refusal = '550 5.1.1 nobody has this address';
   const beganMs = server.now().getTime();
   await invite('nobody@example.com');
@@ -147,7 +147,7 @@ test('an e-mail is not retried after a day, and the operator can then read the e
   assert.match(mail.text, /#biv_/);
 });
 
-test('an address gets at most 20 e-mails per hour, and an invitation that cannot be sent is revoked', async () => {
+test('an address gets at most 20 e-mails per hour, and an invitation above the limit is refused and revoked', async () => {
   for (let n = 0; n < 20; n += 1) {
     // Each invitation is from another application, because the number of invitations per application is limited.
     const applicationResponse = await server.api<{ id: string }>('POST', '/v1/applications', {

@@ -130,7 +130,7 @@ test('a page can be read, filled in and clicked, including in a frame, and the r
   assert.equal((await server.read(sessionId)).status, 'COMPLETED');
 });
 
-test('a click or key press on a link returns the page that opens, even if the page is slow, or the current page if no page opens', async () => {
+test('a click or key press on a link waits for a slow page to open, and a click that opens no page returns the current page', async () => {
   const { sessionId, text } = await open({ url: `${pages.url}/links` });
   const emptyLinkResult = await callSuccessfully('browser_click', { sessionId, ref: refOf('link "Nothing"', text) });
   assert.match(emptyLinkResult.text, /Title: Links/);
@@ -287,7 +287,7 @@ test('a call in an ended session returns an error, and does not open a new sessi
   assert.equal((await callSuccessfully('browser_sessions')).text, 'No session is open.');
 });
 
-test('a session continues after the server was killed, and only old element references become invalid', async () => {
+test('a session continues after the server is killed and restarted, and only old element references become invalid', async () => {
   const { sessionId, text } = await open({ url: `${pages.url}/shop` });
   await callSuccessfully('browser_type', { sessionId, ref: refOf('textbox "Name"', text), text: 'Ada' });
   await server.kill();
@@ -549,7 +549,7 @@ test('a call that needs approval is prepared, approved by a person and executed 
   await unableClient.close();
 });
 
-test('a call of an operation that needs a person asks the client to open the link to the hand-off, and waits for the result', async () => {
+test('a call to an operation that needs a person asks the client to open the link to the hand-off, and waits for the result', async () => {
   const scopes = ['browsers:connect', 'browsers:read', 'browsers:write', 'operations:invoke', 'invocations:read'];
   const grants = [{ operationId: 'browser.handoff' }, { operationId: 'browser.steps' }];
   const { key } = await issueAgentKey(server, { scopes, grants });

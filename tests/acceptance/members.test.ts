@@ -76,7 +76,7 @@ test('an invitation is e-mailed and shown once, and a person who registers and a
   grace = { person, accountId: newest.accountId };
 });
 
-test('an invitation that is accepted in two tabs concurrently is accepted only once', async () => {
+test('accepting an invitation in two tabs at the same time succeeds only once', async () => {
   const email = 'tabs@example.com';
   const invitation = await invite(server, ada, email, 'viewer');
   const person = await register(server, invitation, email);
@@ -180,7 +180,7 @@ interface ListPage {
 
 const idOf = ({ id, accountId }: ListPage['data'][number]): string | undefined => id ?? accountId;
 
-test('members and invitations are listed in list pages', async () => {
+test('the lists of members and invitations are paginated', async () => {
   for (const path of [MEMBERS, INVITATIONS]) {
     // The time of last use is written after the response was sent, so only ids are compared.
     const all = (await ada.get<ListPage>(`${path}?limit=100`)).body.data.map(idOf);

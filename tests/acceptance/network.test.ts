@@ -121,7 +121,7 @@ test('a networkPolicy that allows by default refuses the listed host names, and 
     );
   }));
 
-test('a networkPolicy still applies after another server adopts the session', async () => {
+test('a networkPolicy still applies after the server restarts', async () => {
   const session = await server.createSession({
     keepAlive: true,
     ...policyBody({ default: 'deny', allow: ['a.test'] }),
@@ -201,7 +201,7 @@ test('a host that cannot be reached is reported as an event with the reason', ()
       );
   }));
 
-test('Playwright sees the headers of a plain HTTP request as the web server receives them', () =>
+test('for a plain HTTP request, Playwright reports the headers that the web server receives', () =>
   withSession({}, async page => {
     const reply = await page.goto(urlAt('a.test', '/echo'));
     const echoedRequest: { headers: Record<string, string> } = await reply?.json();

@@ -30,7 +30,7 @@ const loggedObservations = await look(loggedSession.connectUrl, 'side-1');
 const unloggedObservations = await look(unloggedSession.connectUrl, 'side-2');
 
 for (const line of documentedChecks())
-  test(`a page observes what docs/what-pages-notice.md describes for ${line}`, () => {
+  test(`what a page observes in a session matches plain Chromium or the documented difference: ${line}`, () => {
     assert.notEqual(chromiumObservations[line], undefined);
     const expected = line in OURS ? OURS[line] : chromiumObservations[line];
     assert.deepEqual(unloggedObservations[line], expected);

@@ -124,7 +124,7 @@ test('an operation writes input values into form fields and nowhere else', async
   ]);
 });
 
-test('an input without the values that the steps require is refused, and no steps are run', async () => {
+test('an input with missing or invalid values for the steps is refused, and no steps are run', async () => {
   const hitsBefore = pages.hits('/orders/');
   const cases: ReadonlyArray<readonly [input: object, path: string]> = [
     [{ orderId: 'A-1', sizes: [] }, 'input.reason'],
@@ -181,7 +181,7 @@ test('an operation with invalid or unsafe steps is refused, and the error names 
   assert.deepEqual([refusal.status, refusal.body.code], [400, 'invalid_request'], refusal.text);
 });
 
-test('an output that does not match the schema makes a read fail, and is marked invalid for a write', async () => {
+test('a read whose output does not match the schema fails, and a write succeeds with its output marked as invalid', async () => {
   const outputSchema = {
     type: 'object',
     required: ['fields'],

@@ -245,7 +245,7 @@ test('an invalid or unsafe operation is refused, and the error names the field',
   assert.equal((await owner.send('GET', 'operations/orders.wrong')).status, 404);
 });
 
-test('input values are encoded into the path and the query, an absent value is omitted, and a value that would change the path or add a header is refused', async () => {
+test('input values are encoded into the path and query, absent values are omitted, and values that would change the path or add a header are refused', async () => {
   const inputSchema = {
     type: 'object',
     properties: {
@@ -390,7 +390,7 @@ test('a call to an unreachable service is reported as failed, even for a write, 
   assert.doesNotMatch(text, /ECONNREFUSED|127\.0\.0\.1/);
 });
 
-test('an invocation reports until when its output is kept, according to the retention of the operation', async () => {
+test('an invocation reports when its output expires, based on the retention setting of the operation', async () => {
   await owner.publish('orders.list', readOrderOperation({ retention: { output: 'full', days: 3 } }));
   const kept = (await call('orders.list', { orderId: 'A-1' })).body;
   const days = (Date.parse(kept.retention?.outputUntil ?? '') - Date.parse(kept.endedAt ?? '')) / 86_400_000;
@@ -443,7 +443,7 @@ test('an output that is not kept is returned only by the call itself, and its di
   assert.deepEqual([replay.body.id, replay.body.output], [body.id, undefined]);
 });
 
-test('operations are hidden from other applications, and two operations cannot have the same tool name', async () => {
+test('an operation is hidden from other applications, and its tool name must be unique within its application', async () => {
   const otherApplicationKey = await createOtherApplicationKey(server, { scopes: ['operations:discover'] });
   const { status } = await server.api('GET', agentPath(server, 'operations/orders.read'), { key: otherApplicationKey });
   assert.equal(status, 404);

@@ -78,7 +78,7 @@ async function fetchContent({ downloadUrl, size, checksum }: Download): Promise<
   return bytes;
 }
 
-test('browser.download returns the complete file at an address, and the link and the receipt stay valid after the session', async () => {
+test('browser.download returns the complete file at an address, and the file and the receipt are still available after the session ends', async () => {
   const { body, text } = await call('browser.download', { url: `${pages.url}/report` });
   assert.equal(body.status, 'succeeded', text);
   const [file, ...others] = downloadsOf(body);
@@ -163,7 +163,7 @@ test('steps before and after a download are executed, and each download returns 
   );
 });
 
-test('an operation of the kind browser can download a file, and its output schema can require a download', async () => {
+test('a configured browser operation can download a file, and its output schema can require a download', async () => {
   await owner.publish('reports.fetch', {
     ...{ title: 'Fetch a report', description: 'Fetches it.', kind: 'browser', effect: 'read' },
     inputSchema: { type: 'object', additionalProperties: false },

@@ -174,7 +174,7 @@ for (const [how, end, expected] of [
     if (end !== 'release') await server.release(sessionId);
   });
 
-test('browser.handoff continues after the server was killed, with the same hand-off, and the person keeps control', async () => {
+test('browser.handoff continues with the same hand-off after the server is killed and restarted, and the person keeps control', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
   const invocation = await startCall('browser.handoff', { sessionId, instructions: 'Sign in' });
   const { id } = await waitForHandoff(sessionId);
@@ -196,7 +196,7 @@ test('browser.handoff continues after the server was killed, with the same hand-
   await server.release(sessionId);
 });
 
-test('an invalid or unauthorized call of browser.handoff is refused, and no hand-off is requested', async () => {
+test('an invalid or unauthorized call to browser.handoff is refused, and no hand-off is requested', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
   const input = { sessionId, instructions: 'Sign in' };
   const { key: invokeOnlyKey } = await issueAgentKey(server, { scopes: ['operations:invoke'], grants });
@@ -264,7 +264,7 @@ test('steps wait for a person at a hand-off without using up their timeout, and 
   await server.waitUntilEnded(sessionId);
 });
 
-test('an operation of the kind browser fails at a step whose hand-off is declined', async () => {
+test('a configured browser operation fails at a step whose hand-off is declined', async () => {
   const owner = await Owner.open(server);
   await owner.publish('codes.enter', {
     ...{ title: 'Enter a code', description: 'A person enters a code.', kind: 'browser', effect: 'write' },
@@ -291,7 +291,7 @@ test('an operation of the kind browser fails at a step whose hand-off is decline
   await server.waitUntilEnded(invocation.sessionId);
 });
 
-test('a call keeps a session without keepAlive running after the last client has left, until the call ends', async () => {
+test('a session without keepAlive continues without clients while a call is running, and ends after the call', async () => {
   const answerRequest = Promise.withResolvers<ServerResponse>();
   const script = `fetch('/answer').then(() => document.body.append(document.createElement('hr')))`;
   pages.set('/late', `<!doctype html><title>Late</title><script>${script}</script>`);
@@ -380,7 +380,7 @@ test('a call that waits for a person when the service stops is refused with 503,
   await server.release(sessionId);
 });
 
-test('a receipt names a person only for the time of their control, even if the hand-off waits for a person again', async () => {
+test('a receipt names a person only for the time in which they had control, even if they gave the hand-off back unfinished', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);
   const invocation = await startCall('browser.handoff', { sessionId, instructions: 'Enter the code' });
   const { id } = await waitForHandoff(sessionId);

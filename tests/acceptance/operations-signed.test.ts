@@ -146,7 +146,7 @@ test('calls and receipts are signed with the new key after a rotation, and earli
   assert.throws(() => verifyReceipt(body.receipt ?? '', { keys: keysBefore }), /a key that is not in the key set/);
 });
 
-test('the request of a call has no signature headers if its binding does not enable signing', async () => {
+test('a call sends no signature headers if the binding does not enable signing', async () => {
   await owner.publish('orders.cancel', cancelOrderOperation(upstream, { binding: { sign: false } }));
   assert.equal((await call('orders.cancel', { orderId: 'A-4' }, 'five')).body.status, 'succeeded');
   const { headers } = lastRequest('/orders/A-4');

@@ -232,7 +232,7 @@ const validRequest = (id: OperationId): RequestParts => {
 };
 
 for (const id of OPERATION_IDS.filter(one => operation(one).upload !== undefined))
-  test(`${id}: refuses a body that is not an upload`, async () => {
+  test(`${id}: refuses a body that is not a valid file upload`, async () => {
     const form = (...parts: ReadonlyArray<readonly [name: string, file?: string]>): RequestParts => ({
       headers: { 'content-type': 'multipart/form-data; boundary=x' },
       body: `${parts.map(([name, file]) => `--x\r\ncontent-disposition: form-data; name="${name}"${file === undefined ? '' : `; filename="${file}"`}\r\n\r\nx\r\n`).join('')}--x--\r\n`,
@@ -272,7 +272,7 @@ function uploadTargetId(id: OperationId): Promise<string> {
   return sessionIdPromise;
 }
 
-test('the invalid requests of this file create no sessions, contexts or certificates', async () => {
+test('the invalid requests in this test file create no sessions, contexts or certificates', async () => {
   if (sessionIdPromise) await server.release(await sessionIdPromise);
   const sessionsResponse = await server.api<Array<{ id: string }>>('GET', '/v1/browsers/sessions');
   assert.deepEqual(

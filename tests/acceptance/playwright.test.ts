@@ -182,7 +182,7 @@ test('50 MB can be sent to a page and read from a page', () =>
     assert.ok(returnedText.startsWith('yyy') && returnedText.endsWith('yyy'));
   }));
 
-test('two clients can work concurrently, and the disconnect of one client does not affect the other', () =>
+test('two clients can work concurrently, and one client can continue when the other disconnects', () =>
   withSession({}, async session => {
     const firstBrowser = await chromium.connectOverCDP(session.connectUrl);
     const secondBrowser = await chromium.connectOverCDP(session.connectUrl);
@@ -239,7 +239,7 @@ test('a client that reconnects finds the page unchanged: heap, scroll position a
     await secondBrowser.close();
   }));
 
-test('browser contexts of Playwright are removed when Playwright disconnects, and a browser context without disposeOnDetach is kept', () =>
+test('browser contexts created by Playwright are removed when Playwright disconnects, and one with disposeOnDetach: false is kept', () =>
   withSession({ keepAlive: true }, async session => {
     const firstBrowser = await chromium.connectOverCDP(session.connectUrl);
     await (await firstBrowser.newContext()).newPage();

@@ -130,7 +130,7 @@ test('all sessions continue after a SIGTERM and a restart', async () => {
   await server.waitUntilSettled([first.id, server.boxOf(first.id) ?? '']);
 });
 
-test('after a start with fewer processes, the sessions of the removed process have ended, and the sessions of the first process continue', async () => {
+test('when the server restarts with fewer processes, sessions of the removed process end, and sessions of the first process continue', async () => {
   const newSession = await createSessionInSecond();
   await server.kill('SIGTERM');
   env.BERTH_PROCESSES = '1';

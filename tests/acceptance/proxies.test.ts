@@ -300,7 +300,7 @@ test('invalid proxy rules are refused, and the error contains the path of the ru
   }
 });
 
-test('a host pattern that would take exponential time with backtracking does not block a request', () =>
+test('a domainPattern that would take exponential time with backtracking does not stall requests', () =>
   withSession([externalRule(httpProxy, { domainPattern: '^(([a-z])+.)+[A-Z]([a-z])+$' })], async page => {
     assert.notEqual((await page.goto(`http://${'a'.repeat(60)}.test:${pages.port}/`))?.status(), 200);
   }));
@@ -320,7 +320,7 @@ test('when a proxy fails, pages get a network error, an event is recorded, and t
     assert.equal((await server.read(id)).status, 'RUNNING');
   }));
 
-test('a create, a page load and the opening of a tunnel wait for a slow proxy', async () => {
+test('creating a session, loading a page and opening a tunnel each wait for a slow proxy', async () => {
   stallingProxy.holdBack([PROBED_HOST, HIDDEN_HOST, SILENT_HOST]);
   const countProbes = (): number =>
     stallingProxy.requests.filter(asked => asked === `connect ${PROBED_HOST}:443`).length;
@@ -355,7 +355,7 @@ test('a create, a page load and the opening of a tunnel wait for a slow proxy', 
   await server.release(id);
 });
 
-test('when a proxy never responds for a host name, only the request to it fails and the session continues', async () => {
+test('when a proxy never responds for one host name, only the request to that host fails and the session continues', async () => {
   assert.match(String(await stalledNavigation), /ERR_TUNNEL_CONNECTION_FAILED/);
   const [failedEvent] = await waitForSessionEvent(server, stalledSession.id, 'proxy.failed');
   assert.deepEqual([failedEvent?.detail.proxy, failedEvent?.detail.reason], ['proxies.0', 'proxy_timed_out']);
@@ -397,7 +397,7 @@ test('when the web server aborts a response body, the request of the page fails 
     assert.equal((await page.goto(hiddenUrl))?.status(), 200);
   }));
 
-test('an adopted session continues to use its proxies, and no secret is stored or shown in plain text', async () => {
+test('a session continues to use its proxies after the server restarts, and no secret is stored or shown in plain text', async () => {
   const session = await server.createSession({ keepAlive: true, proxies: [externalRule(httpProxy)] });
   await server.restart();
   const browser = await chromium.connectOverCDP(session.connectUrl);

@@ -107,7 +107,7 @@ test('a browser context has separate cookies, and is removed when it is closed',
     assert.equal(browser.browserContexts().length, 1);
   }));
 
-test('a session with keepAlive continues after disconnect and close, and the next client finds its pages', async () => {
+test('a session with keepAlive continues after a client disconnects or closes the browser, and the next client finds the same page', async () => {
   const session = await server.createSession({ keepAlive: true });
   const firstBrowser = await connect(session);
   const [page] = await firstBrowser.pages();

@@ -36,7 +36,7 @@ const pages = await openPages({
 });
 const server = await startServer({ pages });
 
-test('a one-minute recording lasts as long as its page existed, and shows each color at the time at which the page painted it', async () => {
+test('the recording of a page that existed for a minute has the correct duration, and shows each color at the correct time', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   const createStartMs = Date.now();

@@ -164,7 +164,7 @@ function assertSteps(film: Buffer, paintTimes: readonly number[]): void {
   );
 }
 
-test('a request for replays or files right after a release lists all pages, or reports that they are not ready yet', async () => {
+test('right after a release, a request for replays or files covers all pages or reports that the recording is not ready yet', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const browser = await chromium.connectOverCDP(connectUrl);
   const context = browser.contexts()[0] ?? assert.fail('the session has no browser context');

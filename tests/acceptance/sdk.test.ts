@@ -67,7 +67,7 @@ test('create({}) and create() of the official client create a session with defau
   }
 });
 
-test('a create of the official client with many fields succeeds, and returns the requested time limit, keepAlive, region and metadata', async () => {
+test('the official client can create a session with many fields, and gets the requested time limit, keepAlive, region and metadata', async () => {
   const session = await sdk.sessions.create({
     projectId: server.applicationId,
     api_timeout: 120,
@@ -158,7 +158,7 @@ test('when no slot is free, the official client retries the create, and succeeds
   await releaseAll();
 });
 
-test('a wrong key is refused with a message that the official client shows', async () => {
+test('for a wrong key, the official client shows the error message of the server', async () => {
   const client = new Browserbase({ apiKey: 'bak_wrong', baseURL: proxy.url });
   const { error, times } = await waitForRefusal(client.sessions.list());
   assert.equal(error.status, 401);
@@ -166,7 +166,7 @@ test('a wrong key is refused with a message that the official client shows', asy
   assert.equal(times, 1);
 });
 
-test('the official client reads the application and its usage as a project', async () => {
+test('the official client can read an application, including its usage, as a project', async () => {
   const [project] = await sdk.projects.list();
   assert.equal(project?.id, server.applicationId);
   assert.equal(project.defaultTimeout, 3600);
@@ -177,7 +177,7 @@ test('the official client reads the application and its usage as a project', asy
   assert.equal(usage.proxyBytes, 0);
 });
 
-test("the two calls that Stagehand sends start a session with the caller's key and end the session", async () => {
+test("Stagehand's start call creates or reuses a session, its end call ends the session, and the model key is not logged", async () => {
   const startResponse = await server.api<{ success: boolean; data: { sessionId: string; available: boolean } }>(
     'POST',
     '/v1/sessions/start',

@@ -79,7 +79,7 @@ test('a page cannot use the connect address of another session under other names
     assert.equal(await sendFromPage(`ws://${host}:${port}${pathname}${search}`), 'refused', host);
 });
 
-test('a connection by an extension inside the browser does not keep the session alive', async () => {
+test('a connection from an extension inside the browser does not keep the session alive', async () => {
   const briefSession: CreatedSession = await server.createSession();
   const insideClient = await CdpClient.connect(briefSession.connectUrl, {
     origin: 'chrome-extension://abcdefghijklmnopabcdefghijklmnop',

@@ -36,7 +36,7 @@ async function withSession<T>(body: object, work: (session: CreatedSession) => P
   }
 }
 
-test('creating a session without a body returns 201 with a running session, its defaults and its Location', async () => {
+test('creating a session without a body returns 201, a Location header and a running session with default settings', async () => {
   const { status, headers, body: session } = await create();
   assert.equal(status, 201);
   assert.equal(headers.location, `${SESSIONS}/${session.id}`);
@@ -158,7 +158,7 @@ test('a region that official clients send is accepted, and the response contains
     );
   }));
 
-test('the warnings of a create list unknown fields at every depth', () =>
+test('creating a session causes a warning for each unknown field, at every depth', () =>
   withSession(
     { keepalive: true, '\ud800': 1, browserSettings: { viewPort: {}, viewport: { depth: 3 } } },
     async session => {
@@ -356,7 +356,7 @@ test('sessions can be found by plain words in the id, the metadata and the end r
   await server.release(second ?? '');
 });
 
-test('sessions can be filtered by key and creation time, and a read returns the settings of the create', async () => {
+test('reading a session returns its settings, and sessions can be filtered by key and creation time', async () => {
   const { id } = await server.createSession({ browserSettings: { viewport: { width: 900 }, maskInputs: 'all' } });
   const session = await server.read(id);
   assert.deepEqual(session.browserSettings, {
@@ -403,7 +403,7 @@ for (const q of [
     assert.match(body.message, /position \d+/);
   });
 
-test('sessions are listed newest first, and each list page has the cursor of the next list page', async () => {
+test('sessions are listed newest first, and each page of the list except the last has a cursor for the next page', async () => {
   const mark = crypto.randomUUID();
   const ids: string[] = [];
   for (let count = 0; count < 3; count++) {

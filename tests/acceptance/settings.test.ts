@@ -98,8 +98,11 @@ const WORKER_SCRIPTS = {
   }))`,
 };
 
-for (const browserKind of ['a browser started for the session', 'a warm browser that waited with the same settings'])
-  test(`the settings of a session apply in the first page, a popup and workers of each kind in ${browserKind}`, async () => {
+for (const browserKind of [
+  'a browser started for the session',
+  'a warm browser that was started with the same settings',
+])
+  test(`the settings of a session apply to the first page, a popup and each kind of worker in ${browserKind}`, async () => {
     await drive(SETTINGS, async page => {
       await page.goto(`${pages.url}/early`);
       const { width, height, ...self } = (await page.evaluate('early')) as typeof EXPECTED_SETTINGS & {
@@ -150,7 +153,7 @@ test('a page and its popup get the geolocation without a permission prompt', asy
   });
 });
 
-test('a session that continues after a restart of the server keeps its geolocation, also in new pages and browser contexts', async () => {
+test('a session keeps its geolocation after the server restarts, including in new pages and browser contexts', async () => {
   const ownServer = await startServer({ pages, env: { BERTH_WARM: '0' } });
   const { connectUrl } = await ownServer.createSession({ keepAlive: true, browserSettings: SETTINGS });
   const read = (page: Page): Promise<unknown> =>
@@ -228,7 +231,7 @@ test('a session created with defaults has the documented window size and languag
 
 // Headless shell lacks this feature. engines.test.ts checks that such a create is refused.
 if (IS_CHROMIUM)
-  test('a browser, even a warm one, shows a PDF file if enablePdfViewer is set, and otherwise downloads the file', async () => {
+  test('new and warm browsers show a PDF file if enablePdfViewer is set, and a session without this setting downloads the file', async () => {
     const readPdfSupport = async (page: Page): Promise<unknown> => {
       await page.goto(`${pages.url}/`);
       const pdfFlags = await page.evaluate('[navigator.pdfViewerEnabled, navigator.mimeTypes.length > 0]');

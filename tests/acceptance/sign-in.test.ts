@@ -42,7 +42,7 @@ const codeOf = (result: { readonly body: unknown }): string => (result.body as E
 /** Passkeys are bound to a host name, so these requests come from a page at localhost. */
 const localhostHeaders = { origin: server.url.replace('127.0.0.1', 'localhost') };
 
-test('the first person owns the application created by the first start, and can manage the application with only the cookie', async () => {
+test('the person who sets up the first account owns the first application, and can manage the application with only the sign-in cookie', async () => {
   const { name, email, emailVerified, hasPassword, session } = await read(ada);
   assert.deepEqual([name, email, emailVerified, hasPassword], ['Ada', EMAIL, false, true]);
   assert.deepEqual([session?.acr, session?.strongestAcr], ['berth:1', 'berth:1']);
@@ -97,7 +97,7 @@ test('changing the address of an account with a set-up link leaves the address u
   assert.deepEqual([restoredAccount.email, restoredAccount.emailVerified], [EMAIL, false]);
 });
 
-test('a set-up link that could not be used because another account has just taken the address works with another address', async () => {
+test('a set-up link that was refused because another account took the address can be used again with another address', async () => {
   await queryRows(
     server,
     "insert into accounts (id, name, email, created_at) values (gen_random_uuid(), 'Bob', 'bob@example.com', now())",
@@ -252,7 +252,7 @@ test('a step-up expires after five minutes', async () => {
   assert.deepEqual([refusal.status, codeOf(refusal)], [401, 'insufficient_user_authentication']);
 });
 
-test('a person can list their human sessions, and end one or all others', async () => {
+test('a person can list their sign-in sessions, end one of them, and end all other sessions', async () => {
   const [phone, laptop] = [new Person(server), new Person(server)];
   await phone.signIn(EMAIL);
   await laptop.signIn(EMAIL);
@@ -271,7 +271,7 @@ test('a person can list their human sessions, and end one or all others', async 
   await ada.signIn(EMAIL);
 });
 
-test('a human session ends after twelve hours without use, and after seven days', async () => {
+test('a sign-in session ends after twelve hours without use, and after seven days even if it is used', async () => {
   for (let uses = 1; uses <= 15; uses += 1) {
     await server.advance(11 * HOUR_MS);
     assert.equal((await ada.get('/v1/account')).status, 200, `after ${uses} times 11 hours`);

@@ -71,7 +71,7 @@ for (const path of ['', '/v1/browsers'])
     assert.deepEqual(requests, ['POST extensions', 'POST sessions', 'POST sessions/ID', 'DELETE extensions/ID']);
   });
 
-test('a session ends when its Stagehand program is killed, although the extension is still connected', async () => {
+test('a session ends when its Stagehand program is killed, even though the extension is still connected', async () => {
   const script = join(CHECKOUT, 'tests/harness/stagehand4-client.ts');
   const program = spawn(process.execPath, [script, server.url, server.key, pages.a], {
     stdio: ['ignore', 'pipe', 'inherit'],

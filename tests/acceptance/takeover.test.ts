@@ -195,7 +195,7 @@ test('a viewer that reconnects in time keeps control, and a viewer that does not
   await server.release(id);
 });
 
-test('live view addresses work beyond the original time limit of a session whose time limit was extended', async () => {
+test('live view addresses still work after the original time limit if the time limit of the session was extended', async () => {
   const { id } = await server.createSession({ keepAlive: true, timeout: 60 });
   const { debuggerUrl } = await readDebugUrls(id);
   await server.api('POST', `/v1/browsers/sessions/${id}`, { body: { timeout: 600 } });
@@ -229,7 +229,7 @@ test('when live view addresses are revoked, their viewers are disconnected and n
   await browser.close();
 });
 
-test('a live view address for one page cannot show or control another page, or download its files', async () => {
+test('a live view address for one page cannot show or control another page, or offer the downloads of the other page', async () => {
   const { id, browser, page, viewer } = await openFormAsAgent();
   const otherPage = await page.context().newPage();
   for (const one of [page, otherPage]) await one.goto(`${pages.url}/save`);

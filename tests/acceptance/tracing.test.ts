@@ -63,7 +63,7 @@ test("the span of a create is a child of the caller's span, and its child spans 
   await server.release(session.id);
 });
 
-test('a create with a warm browser records a span for the claim', async () => {
+test('creating a session with a warm browser records a session.claim span', async () => {
   // One warm browser with defaults, and one with the locale of the previous test.
   const readMetrics = async () => (await server.fetchFromOperator<string>('/metrics')).text;
   await eventually('the warm browsers', readMetrics, text => /^berth_warm_browsers 2$/m.test(text), 60_000);
@@ -95,7 +95,7 @@ test('a connection and a refused upgrade are each recorded as one span', async (
   await server.release(session.id);
 });
 
-test('a refusal does not mark the span as failed, and its code is an attribute', async () => {
+test('a 404 response does not mark the span of the request as failed, and the error code is an attribute', async () => {
   const { body } = await server.api<ErrorBody>('GET', '/v1/browsers/sessions/01a1fa50-5319-7450-a6b3-c787ada50631');
   const span = await receiver.span(
     'readSession',
@@ -147,7 +147,7 @@ test('spans are sent to the configured address with the configured headers, and 
   assert.ok(!all.includes(server.key) && !all.includes('signingKey'));
 });
 
-test('an unreachable collector is logged, and does not affect sessions', async () => {
+test('an unreachable collector does not affect sessions, and the failure to send traces is logged', async () => {
   const serverWithoutCollector = await startServer({
     env: {
       BERTH_ENGINE: LIGHT_ENGINE,

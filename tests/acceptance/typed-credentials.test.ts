@@ -108,7 +108,7 @@ test('an operation types a user name, password and one-time code into a page of 
   assert.deepEqual(readResponse.body.usedBy, ['bank.enter']);
 });
 
-test('an agent can type the credentials of its grant with its own steps, including into a shadow root', async () => {
+test('an agent can use its own steps to type a credential that its grant allows, including into a shadow root', async () => {
   const { body, text } = await runSteps([
     ...SIGN_IN,
     { do: 'fill', selector: '#note', credential: 'bank', field: 'password' },
@@ -151,7 +151,7 @@ test('a fill step for a field that does not accept text fails, and the error sta
   }
 });
 
-test('a fill step without exactly one value to type is refused, and so are credentials in other kinds of steps', async () => {
+test('a fill step with no value, several values or an incomplete credential is refused, and so is a credential in a click step', async () => {
   const selector = '#password';
   const cases = [
     [{ do: 'fill', selector }, 'input.steps.0.value'],
@@ -199,7 +199,7 @@ test('a call with a credential that is not in the grant or does not exist is ref
   assert.deepEqual([grantResponse.status, grantResponse.body.code], [400, 'invalid_request'], grantResponse.text);
 });
 
-test('an operation whose credential is missing or not a login is refused, and so are calls whose credential has no TOTP secret or was deleted', async () => {
+test('an operation whose credential does not exist or is not a login is refused, and so is a call whose credential lacks a TOTP secret or was deleted', async () => {
   const { status, text } = await owner.writeCredential('shop-api', {
     type: 'api_key',
     value: { key: 'key-of-the-shop' },

@@ -95,7 +95,7 @@ test('connect() releases the session if its callback throws', async () => {
   assert.equal((await server.read(id)).endReason, 'released');
 });
 
-test('a wait for a status rejects on a timeout, on an abort and if the session ends with another status', async () => {
+test('waitFor() rejects on a timeout, on an abort, and if the session ends with another status', async () => {
   const { id } = await createSession('wait');
   const timeoutError = await expectFailure(waitFor(berth, id, 'COMPLETED', { timeoutMs: 20 }));
   assert.equal(timeoutError.code, 'wait_timeout');
@@ -132,7 +132,7 @@ test('the SDK sends no request without a credential, and reports which credentia
   assert.match(`${tokenError.message} ${tokenError.advice}`, /token.*BERTH_TOKEN/);
 });
 
-test('the SDK distinguishes an address without a service from the address of another service', async () => {
+test('the SDK reports different errors if nothing listens at the address and if another service responds', async () => {
   const unreachableError = await expectFailure(
     berthClient({ url: `http://127.0.0.1:${await claimFreePort()}` }).GET('/healthz'),
   );

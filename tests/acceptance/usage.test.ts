@@ -97,7 +97,7 @@ async function readApplicationUsage(query: Readonly<Record<string, string>>): Pr
   return usageResponse.body;
 }
 
-test('an application reports its usage per time step and per agent key, even after the hours have been aggregated', async () => {
+test('the usage of an application is reported per time step and per agent key, and stays the same after hourly counts are aggregated', async () => {
   const sessions = (await server.api<Session[]>('GET', '/v1/browsers/sessions')).body;
   const crashingSession = await server.createSession({ keepAlive: true });
   kill(boxProcessesOf(server, crashingSession.id).browser);

@@ -29,7 +29,7 @@ async function createContext(): Promise<string> {
   return body.id;
 }
 
-test('only its owner can read the file of the master key, and contexts can still be read after the key is replaced while the server is running', async () => {
+test('the master key file is readable only by its owner, and contexts can still be read after the key is replaced while the server is running', async () => {
   assert.equal(statSync(masterKeyFile).mode & 0o777, 0o600);
   const [keyBefore, context] = [readMasterKey(), await createContext()];
   assert.ok((await runBerth<{ rewrapped: number }>('vault', 'rotate')).rewrapped >= 2);

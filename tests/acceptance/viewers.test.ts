@@ -126,7 +126,7 @@ test('a viewer that stops reading delays neither the other viewers nor the recor
   await assertFilmShowsColours(id);
 });
 
-test('a viewer at 200 kbit/s gets the latest frame next, and delays neither the other viewers nor the recording', async () => {
+test('a viewer with a 200 kbit/s connection skips to the latest frame, and delays neither the other viewers nor the recording', async () => {
   const { id, browser, page, url } = await openPage('/words');
   const slowLink = await openSlowLink(Number(new URL(server.url).port), SLOW_BITS_PER_SECOND);
   const [fastViewer, slowViewer] = [await LiveViewer.open(url), await LiveViewer.open(slowLink.urlThrough(url))];
@@ -148,7 +148,7 @@ test('a viewer at 200 kbit/s gets the latest frame next, and delays neither the 
   await assertFilmShowsColours(id);
 });
 
-test('a viewer does not change the viewport size and the emulated media that the agent has set', async () => {
+test('a viewer does not change the viewport size or the emulated media that the agent has set', async () => {
   const { id, browser, page, url } = await openPage('/plain', { recordSession: false, logSession: false });
   await page.setViewportSize({ width: 640, height: 480 });
   await page.emulateMedia({ media: 'print', colorScheme: 'dark' });

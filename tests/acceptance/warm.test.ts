@@ -66,7 +66,7 @@ test('sessions created with default settings claim warm browsers, which are then
   assert.equal(hits + misses, 4);
 });
 
-test('a create can claim a browser that is still starting, and gives the browser its full CPU share', async () => {
+test('a new session can claim a warm browser that is still starting, and the browser then gets its full CPU share', async () => {
   const faultyChromium = await createFaultyChromium();
   faultyChromium.setBehavior('slow');
   const server = await startServer({ env: { BERTH_WARM: '1', BERTH_SLOTS: '2', BERTH_CHROMIUM: faultyChromium.path } });
@@ -93,7 +93,7 @@ test('a create can claim a browser that is still starting, and gives the browser
   await browser.close();
 });
 
-test('a warm browser from before an upgrade of Chromium is replaced instead of claimed', async () => {
+test('a warm browser that was started before an upgrade of Chromium is replaced instead of claimed', async () => {
   const faultyChromium = await createFaultyChromium();
   const server = await startServer({ env: { BERTH_WARM: '1', BERTH_CHROMIUM: faultyChromium.path } });
   await waitForWarmBrowsers(server, 1);

@@ -220,7 +220,7 @@ test('after a key rotation, messages are signed with both keys for a day, and th
   await server.api('DELETE', webhooksPath(server, `/${webhook.id}`), { key: token });
 });
 
-test('deliveries go to the new address of a webhook, and events that occur while it is disabled are not sent', async () => {
+test('after the address of a webhook is changed, deliveries go to the new address, and events that occur while the webhook is disabled are not sent', async () => {
   const webhook = await createWebhook(server, token, { url: receiver.url('/before') });
   const changeResponse = await change(webhook, {
     url: receiver.url('/after'),
@@ -261,7 +261,7 @@ test('the audit log records each change of a webhook, without the address of the
   assert.equal((await server.api('GET', webhooksPath(server, `/${webhook.id}`), { key: token })).status, 404);
 });
 
-test('an application can have at most 20 webhooks, which are listed newest first in list pages', async () => {
+test('an application can have at most 20 webhooks, and the paginated list shows the newest first', async () => {
   const { body: webhooksBefore } = await server.api<WebhookPage>('GET', webhooksPath(server), { key: token });
   for (const { id } of webhooksBefore.data) await server.api('DELETE', webhooksPath(server, `/${id}`), { key: token });
   for (let n = 0; n < 20; n += 1) await createWebhook(server, token, { name: `w${n}`, url: receiver.url('/many') });
@@ -282,7 +282,7 @@ test('an application can have at most 20 webhooks, which are listed newest first
   );
 });
 
-test('deliveries are deleted after 30 days, even if one run must delete a long backlog', async () => {
+test('deliveries are deleted after 30 days, and a long backlog is deleted in one cleanup run', async () => {
   const { body } = await server.api<WebhookPage>('GET', webhooksPath(server), { key: token });
   const [webhook, otherWebhook] = body.data;
   const sentDelivery = await sendTestEvent(server, token, webhook?.id ?? assert.fail('the application has no webhook'));

@@ -44,7 +44,7 @@ before(async () => {
   passkey = await addPasskey(server, owner);
 });
 
-test('an agent key, a stranger and a person without a step-up cannot approve an Action', async () => {
+test('an Action cannot be approved with an agent key, by a person who is not a member, or without a recent step-up', async () => {
   const action = await prepareAction();
   const body = { decision: 'approve', digest: action.digest };
   const agentKeyRefusal = await server.api('POST', actionsPath(server, `/${action.jobId}/decision`), { key, body });
@@ -101,7 +101,7 @@ test('a key without a grant for the operation gets 404 for an Action, even with 
   assert.equal((await otherAgent.execute(action)).status, 404, 'the Action is not found after its end either');
 });
 
-test('the input of an Action cannot be changed by its execution or by an update', async () => {
+test('a request to execute or update an Action cannot change its input', async () => {
   const action = await prepareApproved();
   const path = agentPath(server, `actions/${action.jobId}`);
   for (const more of [{ input: { orderId: 'B-other' } }, { action: { input: { orderId: 'B-other' } } }]) {
@@ -179,7 +179,7 @@ test('if an approval and an expiry coincide, only one takes effect, and nothing 
   }
 });
 
-test('another key can execute an Action only with a grant that allows its input, and cannot cancel it; a key of another application cannot read or execute it', async () => {
+test('another key can execute an Action only if its grant allows the input, and a key of another application can neither read nor execute the Action', async () => {
   const action = await prepareApproved();
   const agentWithoutGrant = new ActionAgent(
     server,

@@ -64,7 +64,7 @@ function ask(id: OperationId, key: string, invocationId: string, applicationId =
 }
 
 for (const id of TESTED_OPERATIONS)
-  test(`${id}: requests with each single scope, from another application and from another key get the response that the contract specifies`, async () => {
+  test(`${id}: keys with each single scope and keys of another application get the responses that the contract specifies`, async () => {
     const { scopes = assert.fail(`the contract specifies no scope for ${id}`) } = operation(id);
     const otherApplication = await createOtherApplicationKey();
     const invocationId = await startInvocation();

@@ -244,7 +244,7 @@ test('a networkPolicy with subresources: false applies to pages and their frames
   await server.release(session.id);
 });
 
-test('with allowedDomains, a client cannot intercept requests on the browser itself', async () => {
+test('with allowedDomains, a client cannot enable request interception for the whole browser', async () => {
   const session = await createGuardedSession();
   const client = await CdpClient.connect(session.connectUrl);
   const { sessionId } = await client.send('Target.attachToBrowserTarget');

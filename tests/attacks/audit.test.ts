@@ -140,7 +140,7 @@ test('the verification reports the number of a removed entry, and also detects t
   assert.equal(await findProblem(removedChain), 'entry 3 changed');
 });
 
-test('the verification detects the removal of a seal in the middle, and of the last seal together with its entries', async () => {
+test('the verification detects the removal of a seal from the middle of a chain, and of the last seal together with its entries', async () => {
   await sqlAsOwner('delete from audit_seals where chain = $1 and number = 1', [middleChain]);
   assert.equal(await findProblem(middleChain), 'seal 1 missing');
   await asOwner(async client => {
@@ -192,7 +192,7 @@ test('the verification rejects a seal that is signed with a key of the attacker,
   assert.ok(!text.includes(kid), 'a key that is not in the vault is not published');
 });
 
-test('the verification detects the removal of an entry that was not sealed yet', async () => {
+test('the verification detects the removal of an entry that has not been sealed yet', async () => {
   for (const _ of [5, 6]) await addEntry(unsealedChain);
   await sqlAsOwner('delete from audit_entries where chain = $1 and number = 5', [unsealedChain]);
   assert.equal(await findProblem(unsealedChain), 'entry 5 missing');

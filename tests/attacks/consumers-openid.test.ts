@@ -66,13 +66,13 @@ const FORGERIES: Readonly<Record<string, (nonce: string) => Promise<string>>> = 
   'issued long ago': nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), iat: nowSeconds() - 3600 }),
   'issued in the future': nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), iat: nowSeconds() + 3600 }),
   'no subject': nonce => hostileProvider.sign(withoutClaim(hostileProvider.claims(nonce), 'sub')),
-  'a subject that is no text': nonce =>
+  'a subject that is not a string': nonce =>
     hostileProvider.sign({ ...hostileProvider.claims(nonce), sub: 7 as unknown as string }),
   'a subject of a thousand characters': nonce =>
     hostileProvider.sign({ ...hostileProvider.claims(nonce), sub: 'x'.repeat(1000) }),
   'another access token': nonce =>
     hostileProvider.sign({ ...hostileProvider.claims(nonce), at_hash: 'xxxxxxxxxxxxxxxxxxxxxw' }),
-  'a proof in the future': nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), auth_time: 1e15 }),
+  'an auth_time in the future': nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), auth_time: 1e15 }),
   'no signature (none)': async nonce => new UnsecuredJWT(hostileProvider.claims(nonce)).encode(),
   'the public key as a shared secret (HS256)': async nonce =>
     new SignJWT(hostileProvider.claims(nonce))
@@ -194,7 +194,7 @@ test('an issuer is refused if it is an internal address, or if its discovery doc
   assert.equal((await owner.get(providerPath('inside'))).status, 404);
 });
 
-test('a change of the issuer of a provider is refused without a client secret, so that the new issuer does not get the stored secret', async () => {
+test('the issuer of a provider can be changed only together with the client secret, so that the new issuer does not get the stored secret', async () => {
   const { clientSecret: _, ...rest } = providerBody;
   const writeResponse = await owner.send<ErrorBody>(
     'PUT',

@@ -43,7 +43,7 @@ test('a refresh token that is sent a second time ends the whole consumer session
   assert.deepEqual([laterResponse.status, laterResponse.body.code], [400, 'invalid_grant']);
 });
 
-test('at most one of twenty concurrent refreshes gets tokens, and these tokens are revoked', async () => {
+test('at most one of twenty concurrent requests with the same refresh token gets tokens, and these tokens are then revoked', async () => {
   const { refreshToken } = await lab.signIn('race@example.com');
   const responses = await Promise.all(
     Array.from({ length: 20 }, () => lab.send<{ accessToken: string }>('session.refresh', { refreshToken })),
@@ -157,7 +157,7 @@ test('requests from pages of other origins are refused, with or without a prefli
   }
 });
 
-test('a sign-in with an unregistered redirect address is refused, and so is a cookie sign-in that does not return to a page for consumers', async () => {
+test('a sign-in with an unregistered redirect address is refused, and so is a cookie sign-in with an address that is not a consumer page of the service', async () => {
   const codeChallenge = challengeOf('x'.repeat(43));
   for (const redirectUri of [
     'https://evil.example/',
@@ -271,7 +271,7 @@ test('the browser of a session in which a consumer has signed in cannot approve 
   await page.close();
 });
 
-test('after fifty wrong passwords from one client address, for any accounts, the right password is refused from this address', async () => {
+test('after fifty wrong passwords for several accounts from one client address, even the right password is refused from this address', async () => {
   const [email, password] = ['password@example.com', 'a long enough password'];
   await server.advance(TEN_MINUTES_MS);
   const { signIn } = await lab.startSignIn();

@@ -95,7 +95,7 @@ for (const id of OPERATION_IDS.filter(one => ACCEPTED_KINDS[operation(one).crede
     assert.deepEqual(normalizedResponses, expectedResponses);
   });
 
-test('the table contains every kind of credential that operations accept', () => {
+test('the tables of this test cover every kind of credential that operations accept', () => {
   const kinds = new Set(OPERATION_IDS.map(id => operation(id).credential));
   assert.deepEqual(
     [...kinds].filter(kind => !(kind in ACCEPTED_KINDS)),

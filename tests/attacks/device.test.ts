@@ -252,7 +252,7 @@ test('the browser of a session cannot approve an authorization, even if sessions
 
 // ---- guessing --------------------------------------------------------------------------------------------------------------
 
-test('after ten wrong codes within ten minutes, a person or an address is refused, even if the codes are sent concurrently', async () => {
+test('after ten wrong codes within ten minutes, further codes from the same person or address are refused, even if all are sent concurrently', async () => {
   const guesser = await registerOtherPerson(server, 'guesser@example.com');
   const startedDevice = await devices.start();
   const guess = (code: string, ip: string) =>
@@ -308,7 +308,7 @@ test('the number of authorizations that an address can start is limited', async 
 
 // ---- stored and sent data ------------------------------------------------------------------------------------------
 
-test('no code and no token is stored or logged in clear text', async () => {
+test('no device code, user code or token is stored or logged in clear text', async () => {
   const startedDevice = await devices.start();
   await devices.approve(startedDevice);
   const { access_token: issuedToken } = await devices.collectToken(startedDevice);
@@ -324,7 +324,7 @@ test('no code and no token is stored or logged in clear text', async () => {
   );
 });
 
-test('forms that are too large, repeat a parameter or contain __proto__ are refused, and no other route accepts forms', async () => {
+test('the device endpoints refuse forms that are too large, repeat a parameter or contain __proto__, and a JSON endpoint refuses forms', async () => {
   const headers = { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' };
   const postForm = (path: string, body: string) => server.api<OAuthError>('POST', path, { key: null, headers, body });
   for (const body of ['client_id=a&client_id=b', '__proto__=x&client_id=a', '%00=1', `client_id=${'a'.repeat(65)}`])

@@ -33,7 +33,7 @@ before(async () => {
 const nameOf = ({ via, host }: Attempt): string => `${host} by ${via}`;
 
 describe('spellings of forbidden addresses', () => {
-  test('the report contains attempts to reach each forbidden address, by CONNECT and by plain HTTP', () => {
+  test('these tests try to reach each forbidden address, by CONNECT and by plain HTTP', () => {
     assert.ok(report.attempts.length >= ATTEMPTS_MIN, `${report.attempts.length} attempts`);
     for (const [address] of [...FORBIDDEN_IPV4, ...FORBIDDEN_IPV6])
       for (const via of ['connect', 'http'])

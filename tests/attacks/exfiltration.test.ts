@@ -163,7 +163,7 @@ test('without a networkPolicy, attempts to send data to other hosts succeed, exc
   await server.release(session.id);
 });
 
-test('attempts to reach other hosts that a jail blocks succeed if Chromium runs without a jail', async () => {
+test('if Chromium runs without a jail, the attempts that a jail blocks reach other hosts', async () => {
   const outsideFile = fileURLToPath(new URL('exfiltration-outside.ts', import.meta.url));
   const user = process.getuid?.() === 0 ? [] : ['--user', '--map-root-user'];
   const args = [...user, '--net', '--mount', '--pid', '--fork', '--kill-child', '--', process.execPath, outsideFile];

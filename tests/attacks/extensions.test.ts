@@ -115,7 +115,7 @@ test('zip bombs are refused, and those that declare a large size are refused bef
   }
 });
 
-test('a client cannot load another folder as an extension, in any spelling of the path', async () => {
+test('a client cannot load another folder as an extension, however the path is spelled', async () => {
   const [ownExtension] = await listExtensions(client);
   assert.ok(ownExtension);
   const neighbourClient = await CdpClient.connect(neighbourSession.connectUrl);
@@ -162,7 +162,7 @@ test('a client cannot load another folder as an extension, in any spelling of th
   await neighbourClient.close();
 });
 
-test('a client cannot access extensions of other sessions or the PDF viewer with the Extensions domain', async () => {
+test('a client cannot use the Extensions domain of CDP to access extensions of other sessions or the PDF viewer', async () => {
   const pdfViewer = 'mhjfbmdgcfjbbpaeojofohoefgiehjai';
   const neighbourClient = await CdpClient.connect(neighbourSession.connectUrl);
   const neighbourChannel = await neighbourClient.attachToPage();
@@ -193,7 +193,7 @@ test('a client cannot access extensions of other sessions or the PDF viewer with
   await neighbourClient.close();
 });
 
-test('a create with an extension of another application is refused', async () => {
+test('a session with an extension of another application cannot be created', async () => {
   const key = await createOtherApplicationKey(server);
   const refusal = await server.api('POST', SESSIONS, { body: { extensionIds: [spy.id] }, key });
   assert.deepEqual([refusal.status, refusal.body.code], [400, 'unknown_extension']);
@@ -206,7 +206,7 @@ test('an extension cannot access files of the host or internal pages', async () 
   for (const url of urls) assert.match(String(await callSpy('get', url)).slice(0, 60), /Error|Failed/, url);
 });
 
-test('requests of an extension cannot bypass the egress proxy, even with a proxy setting of its own', async () => {
+test('an extension cannot bypass the egress proxy, even with its own proxy setting', async () => {
   assert.match(String(await callSpy('get', `${server.url}/healthz`)), /refused|Error|^$/i);
   const hitsBefore = secretPages.hits('/');
   const fetchResult = await callSpy('get', secretPages.url).then(String);

@@ -51,7 +51,7 @@ const PLANTED_FILES: Readonly<Record<string, (path: string) => void>> = {
   'a folder': path => mkdirSync(path),
 };
 
-describe('a hostile box', () => {
+describe('downloads of a hostile box', () => {
   for (const [what, plant] of Object.entries(PLANTED_FILES))
     it(`a hostile box that plants ${what} among its downloads adds nothing to the list of downloads`, () =>
       withPage(async (_, { id }) => {
@@ -100,8 +100,8 @@ describe('a hostile box', () => {
     }));
 });
 
-describe('a client', () => {
-  it('a client cannot attach a file of the host to a file input, in any spelling of the path', () =>
+describe('files that a client attaches', () => {
+  it('a client cannot attach a file of the host to a file input, however the path is spelled', () =>
     withPage(async page => {
       const client = await page.context().newCDPSession(page);
       const { root } = await client.send('DOM.getDocument');

@@ -409,7 +409,7 @@ test('request and response bodies of a masked hand-off are not returned to a cli
   await server.release(id);
 });
 
-test('the log omits the query of the URL of a navigation that was refused in a masked hand-off', async () => {
+test('if a navigation is refused in a masked hand-off, the log contains its URL without the query', async () => {
   const session = await server.createSession({ browserSettings: { allowedDomains: ['a.test'] }, keepAlive: true }, key);
   const browser = await chromium.connectOverCDP(session.connectUrl);
   const page: Page = browser.contexts()[0]?.pages()[0] ?? assert.fail();
@@ -431,7 +431,7 @@ test('the log omits the query of the URL of a navigation that was refused in a m
   await server.release(session.id);
 });
 
-test('messages that a page logged in a masked hand-off are not shown after a restart, on a new connection, by a tool or in the log', async () => {
+test('after a restart, messages that a page logged in a masked hand-off are not shown on a new connection, by a tool or in the log', async () => {
   const { id, connectUrl, browser } = await openOtpPage();
   const claimedHandoff = await claimHandoff(server, person, (await requestHandoff(server, key, id)).id);
   const viewer = await LiveViewer.open(claimedHandoff.liveViewUrl);
@@ -735,7 +735,7 @@ test('an agent that intercepts requests cannot redirect the person who has contr
   await server.release(id);
 });
 
-test('a claim link works in one browser and stops working after wrong secrets, and the agent can neither claim nor complete the hand-off', async () => {
+test('a claim link works only in one browser and not after ten wrong secrets, and the agent can neither claim nor complete the hand-off', async () => {
   const { id, browser } = await openOtpPage();
   const requestLink = async () => {
     const { claimUrl = assert.fail(), ...handoff } = await requestHandoff(server, key, id, { claimableBy: ['link'] });
@@ -877,7 +877,7 @@ test('a hand-off for a specific consumer can be claimed only by that consumer, a
   await server.release(id);
 });
 
-test('a consumer who is deleted or whose consumer session is ended loses control', async () => {
+test('a consumer loses control of a hand-off if the profile of the consumer is deleted or the consumer session is ended', async () => {
   const [phone, laptop] = [await lab.signIn('sam@example.com'), await lab.signIn('sam@example.com')];
   const { id, browser, page } = await openOtpPage();
   const handoff = await requestHandoff(server, key, id, { claimableBy: { endUser: endUserOf(phone) } });

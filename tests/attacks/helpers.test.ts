@@ -21,18 +21,18 @@ const BOUNDS = { memoryBytes: 256 * MIB, cpuSeconds: 1 };
 const ATTACKS = {
   'read /etc/passwd': 'open(F, "<", "/etc/passwd") and print "done"',
   'read an open file of the data folder': 'open(F, "<", $ARGV[0]) and print "done"',
-  'look at other processes': 'opendir(D, "/proc") and (grep { /^[0-9]+$/ } readdir D) and print "done"',
-  'see its own open files by name': 'opendir(D, "/proc/self/fd") and print "done"',
+  'list other processes': 'opendir(D, "/proc") and (grep { /^[0-9]+$/ } readdir D) and print "done"',
+  'list its own open files': 'opendir(D, "/proc/self/fd") and print "done"',
   'reach a port of this machine':
     'socket(S, 2, 1, 0) and connect(S, pack("S n C4 x8", 2, $ARGV[1], 127, 0, 0, 1)) and print "done"',
-  'start a program of the system': 'system("/bin/true") == 0 and print "done"',
+  'start a system program': 'system("/bin/true") == 0 and print "done"',
   'write a file': 'open(F, ">", "/tmp/berth-helper-attack") and (print F "x") and close(F) and print "done"',
 } as const;
 /** Attacks that limits stop, with and without a jail. */
 const BOUNDED_ATTACKS = {
-  'take more memory than its bound': 'my $x = "x" x (300 * 1024 * 1024); print "done"',
-  'compute for longer than its bound': '1 while (times)[0] < 20; print "done"',
-  'write a file of a megabyte':
+  'use more memory than its limit': 'my $x = "x" x (300 * 1024 * 1024); print "done"',
+  'use more CPU time than its limit': '1 while (times)[0] < 20; print "done"',
+  'write a file of one megabyte':
     '$SIG{XFSZ} = "IGNORE"; $d = -w "/dev/shm" ? "/dev/shm" : "/"; open(F, ">", "$d/berth-helper-attack") and (print F "x" x 1048576) and close(F) and print "done"',
 } as const;
 /** System call numbers by architecture. With the arguments of the tests, an allowed call has no effect. */
@@ -74,7 +74,7 @@ const FORK_SCRIPT =
 if (process.getuid?.() === 0) for (const form of ['root', 'rootless', 'process'] as const) describeAttacks(form);
 
 function describeAttacks(form: Form): void {
-  describe(`attacks by a helper, form ${form}`, () => {
+  describe(`attacks by a helper with the isolation form ${form}`, () => {
     const server = createServer(socket => socket.end());
     let folder = '';
     before(async () => {

@@ -59,7 +59,7 @@ const INSPECTED_PARAMS: Readonly<Record<string, readonly string[]>> = {
   'Target.setAutoAttach': ['autoAttach', 'filter', 'flatten'],
 };
 
-test('a command with the id of an unanswered command is refused, because it would change how the first response is handled', async () => {
+test('a command that reuses the id of an unanswered command is refused, and the first command still gets its response', async () => {
   const { session, client, page } = await open();
   const evaluateCommand = { id: 900, method: 'Runtime.evaluate', sessionId: page };
   const pendingParams = { expression: 'new Promise(done => { globalThis.finish = done })', awaitPromise: true };

@@ -85,7 +85,7 @@ async function readKept(connectUrl: string): Promise<unknown> {
   return value;
 }
 
-test('a page that opens a window at each click gets no more than 200 pages, and its session can be released', async () => {
+test('a session has at most 200 pages even if a page opens a window at each click, and the session can still be released', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   const page = await client.attachToPage();

@@ -171,8 +171,8 @@ export const ATTACKS = {
     () => 'file:///session/secret.txt',
     /secret of this/,
   ),
-  "look at the server's process": readAttack(() => `file:///proc/${process.pid}/`, /fdinfo/),
-  'give a page a file of the machine': async ({ attacker, page, openFolder }) => {
+  'list the /proc folder of the server': readAttack(() => `file:///proc/${process.pid}/`, /fdinfo/),
+  'attach a file of the machine to a page': async ({ attacker, page, openFolder }) => {
     await attacker.call('Page.navigate', { url: 'about:blank' }, page);
     await attacker.evaluate("document.body.innerHTML = '<input type=file>'", page);
     const { root } = await attacker.call('DOM.getDocument', {}, page);
@@ -183,7 +183,7 @@ export const ATTACKS = {
     const seen = await attacker.evaluate("document.querySelector('input').files[0].text().catch(String)", page);
     return { succeeded: seen === SECRET, seen: String(seen) };
   },
-  'write a file to the machine by a download': async ({ attacker, page, openFolder }) => {
+  'download a file to a folder outside its box': async ({ attacker, page, openFolder }) => {
     const downloadPath = join(openFolder, 'downloads');
     await attacker.call('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath, eventsEnabled: true });
     await attacker.call('Page.navigate', { url: 'about:blank' }, page);
@@ -203,12 +203,12 @@ export const ATTACKS = {
     const seen = await pendingLoad.then(({ id }) => `loaded ${id}`, String);
     return { succeeded: seen.startsWith('loaded'), seen };
   },
-  'reach the control plane on loopback around the proxy': reachAttack('127.0.0.1'),
-  'reach the cloud metadata address around the proxy': reachAttack(FOREIGN_ADDRESSES.metadata),
-  'reach a private address around the proxy': reachAttack(FOREIGN_ADDRESSES.private),
-  'learn addresses by WebRTC': candidateAttack(false),
-  'learn addresses by WebRTC around the proxy': candidateAttack(true),
-  'send a datagram around the proxy': async ({ attacker, datagrams, stunPort }) => {
+  'reach the control plane on loopback by bypassing the proxy': reachAttack('127.0.0.1'),
+  'reach the cloud metadata address by bypassing the proxy': reachAttack(FOREIGN_ADDRESSES.metadata),
+  'reach a private address by bypassing the proxy': reachAttack(FOREIGN_ADDRESSES.private),
+  'discover IP addresses through WebRTC': candidateAttack(false),
+  'discover IP addresses through WebRTC in a context that bypasses the proxy': candidateAttack(true),
+  'send a datagram that bypasses the proxy': async ({ attacker, datagrams, stunPort }) => {
     await attacker.evaluate(stunScript(stunPort), await attacker.openPage({ direct: true }));
     const pendingDatagram = pollUntil(DATAGRAM_TIMEOUT_MS, 'a datagram', () => datagrams() || undefined);
     const seen = await pendingDatagram.then(count => `${count} datagrams`, String);

@@ -39,7 +39,7 @@ if (process.getuid?.() === 0) {
 type Outcomes = Readonly<Record<string, Outcome>>;
 
 function describeAttacks(form: Form, isJailed: boolean, attackAll: () => Promise<Outcomes>): void {
-  describe(`attacks by a browser's client, form ${form}`, () => {
+  describe(`attacks by a client of a browser with the isolation form ${form}`, () => {
     let outcomes: Outcomes = {};
     before(async () => {
       outcomes = await attackAll();

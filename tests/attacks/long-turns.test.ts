@@ -104,7 +104,7 @@ test('the storage of a large context is exported without delaying other sessions
   assert.ok(responseCount > 5, `another session got only ${responseCount} responses meanwhile`);
 });
 
-test('unread exports count towards the limit of their application, and other applications are still served', async () => {
+test('exports whose responses are not read count towards the limit of concurrent exports of an application, and other applications are still served', async () => {
   const unreadResponses = await Promise.all(
     Array.from({ length: CONCURRENT_EXPORTS_MAX }, () => requestUnread(statePath(largeContext))),
   );

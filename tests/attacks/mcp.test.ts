@@ -249,7 +249,7 @@ test('tool calls on a page with a thousand dialogs and on a page with five thous
   await close();
 });
 
-test('messages that are not JSON-RPC, batches and unknown methods are refused, and the endpoint continues to serve', async () => {
+test('messages that are not JSON-RPC, batches and unknown methods are refused, and the next request succeeds', async () => {
   for (const body of [
     {},
     [],

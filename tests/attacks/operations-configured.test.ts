@@ -37,7 +37,7 @@ const call = (id: string, orderId: string) => {
 const hosts = [upstream.host];
 const auth = { credentialId: 'shop-api', as: 'bearer' };
 
-test('a schema that is too expensive to evaluate is refused without delaying other requests, and the error contains its path', async () => {
+test('a schema that is too expensive to evaluate is refused without delaying other requests, and the error names the field of the schema', async () => {
   const nestedSchema = (levels: number): object =>
     levels === 0 ? {} : { properties: { a: nestedSchema(levels - 1) } };
   const doublingDefs = Object.fromEntries(
@@ -122,7 +122,7 @@ test('inputs that are too expensive to validate are refused, without delaying an
   assert.equal(upstream.receivedRequests('/slow').length, 0);
 });
 
-test('an operation for a host that its credential does not allow is refused, and so is a call after the allowed hosts have changed; no request is sent', async () => {
+test('if a credential does not allow a host, an operation for the host cannot be configured, and an existing operation cannot be called', async () => {
   const writeResponse = await owner.writeCredential('shop-api', { type: 'api_key', value: { key: SECRET }, hosts });
   assert.equal(writeResponse.status, 201, writeResponse.text);
   const otherUpstream = await openUpstream();
@@ -227,7 +227,7 @@ test('a secret that the called service echoes is masked in the response of the c
   assert.ok(!callResponse.text.includes(basicCredentials), callResponse.text);
 });
 
-test('a call fails at its time limit if the response is slow and endless, and a compressed response makes a call fail without being unpacked', async () => {
+test('a call with an endless response fails at its time limit, and a call with a compressed response fails without unpacking the response', async () => {
   await owner.publish('shop.read', cancelOrderOperation(upstream, { effect: 'read', timeoutMs: 1500 }));
   upstream.respondTo('/orders/drip/', (_, response) => {
     response.writeHead(200, { 'content-type': 'application/json' });

@@ -250,7 +250,7 @@ test('requests to the listeners of this server are refused even inside a range t
   assert.equal(ownListener.hits(), 0);
 });
 
-test('URLs with user-info, spaces or control characters, and URLs with a scheme other than https, are refused', async t => {
+test('malformed URLs, URLs with user info, and URLs with a scheme other than http or https are refused', async t => {
   const outbound = await open(t, { ports: [] });
   for (const url of [`https://user:secret@${HOST}/`, `https://@${HOST}/`, `https://user@${HOST}/`])
     assert.equal(summarizeFailure(await outbound.send(url)), 'refused user_info', url);
@@ -379,7 +379,7 @@ test('a response that is still arriving byte by byte at the deadline of the call
   }
 });
 
-test('a response that is truncated or is not HTTP makes the call fail with an unknown effect', async t => {
+test('if a response is truncated or is not HTTP, the call fails, and its effect is reported as unknown', async t => {
   const malformedResponses: ReadonlyArray<readonly [string, string]> = [
     ['', 'closed_early'],
     ['HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc', 'closed_early'],

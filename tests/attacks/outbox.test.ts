@@ -15,7 +15,7 @@ const server = await startServer({ clock: 'test' });
 
 const readMailsAs = (person: Person) => person.get<MailList & ErrorBody>(MAILS);
 
-test('only the first account can read the outbox, and only after a recent step-up, and the response must not be cached', async () => {
+test('only the first account can read the outbox, only after a recent step-up, and the response forbids caching', async () => {
   const ada = await Person.setUpOwner(server, 'ada@example.com');
   await verifyEmail(server, ada, 'ada@example.com');
   const otherOwner = await joinApplication(server, ada, 'owner@example.com', 'owner');

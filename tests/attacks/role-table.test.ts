@@ -232,7 +232,7 @@ const isPermitted = (id: OperationId, status: number): boolean =>
   status === (PERMITTED_STATUSES[id] ?? (status < 300 ? status : 0));
 
 for (const id of TESTED_OPERATIONS)
-  test(`${id}: requests with each role, with each scope and from outside the application get the response that the contract specifies`, async () => {
+  test(`${id}: callers with each role, tokens with each scope and callers from outside the application get the responses that the contract specifies`, async () => {
     const minRole = roleOf(id);
     const unusedResource = await createResource(id);
     for (const who of [...ROLES, 'no member'] as const) {

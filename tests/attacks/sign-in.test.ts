@@ -57,7 +57,7 @@ test('a write request with the cookie but without an Origin header is refused', 
   assert.deepEqual([refusal.status, codeOf(refusal)], [403, 'cross_site_request']);
 });
 
-test('the cookie does not work as a bearer credential, and tokens cannot use operations for people who are signed in', async () => {
+test('the cookie is refused as a bearer credential, and tokens are refused by operations that require a signed-in person', async () => {
   const secret = ada.cookie?.split('=')[1] ?? '';
   const bearerResponse = await server.api('GET', '/v1/account', { key: secret });
   assert.deepEqual([bearerResponse.status, codeOf(bearerResponse)], [401, 'invalid_credentials']);
@@ -104,7 +104,7 @@ test('after ten wrong passwords from one client address, even the right password
   assert.equal((await person.signIn(EMAIL)).status, 200);
 });
 
-test('after fifty wrong passwords from one client address, for any accounts, the right password is refused from this address', async () => {
+test('after fifty wrong passwords for several accounts from one client address, even the right password is refused from this address', async () => {
   const attempt = (email: string, password: string, address: string) =>
     new Person(server).send('POST', '/v1/sign-in/password', { email, password }, { 'x-forwarded-for': address });
   for (let account = 0; account < 5; account += 1)
@@ -119,7 +119,7 @@ test('after fifty wrong passwords from one client address, for any accounts, the
   assert.equal((await attempt(EMAIL, PASSWORD, '198.51.100.50')).status, 200);
 });
 
-test('a stolen cookie allows ten wrong passwords in ten minutes, and then even the right password is refused', async () => {
+test('after ten wrong passwords in step-ups with a stolen cookie, even the right password is refused for ten minutes', async () => {
   await ada.signIn(EMAIL);
   const thief = new Person(server);
   thief.cookie = ada.cookie;

@@ -101,7 +101,7 @@ describe('clients that do not read their responses', () => {
 describe('more connections than the server allows', () => {
   const CONNECTIONS_MAX = 5_000;
 
-  it('connections above the limit are closed at once; connected clients stay, and new connections are accepted once there is room again', () =>
+  it('connections above the limit are closed at once, connected clients stay connected, and new connections are accepted after others are closed', () =>
     withSession(async ({ id, connectUrl }) => {
       const client = await CdpClient.connect(connectUrl);
       const page = await client.attachToPage();
@@ -245,7 +245,7 @@ describe('uploads through a live view', () => {
     }));
 });
 
-describe('locales and policies', () => {
+describe('folders of locales and policies', () => {
   const listFolders = (kind: 'locales' | 'policies'): string[] => readdirSync(join(server.dataDir, 'chromium', kind));
   /** The value of UNUSED_LOCALES_MAX and UNUSED_POLICIES_MAX. */
   const UNUSED_FOLDERS_MAX = 16;

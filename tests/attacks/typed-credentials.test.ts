@@ -132,22 +132,22 @@ const assertNothingStolen = (): void => assert.equal(pages.hits('/stolen'), 0);
 
 const REFUSED_PAGES: ReadonlyArray<readonly [what: string, url: string, selector: string]> = [
   ['a page of another origin', `${pages.b}/thief`, '#password'],
-  ['a page at an address of the same server', `${pages.url}/thief`, '#password'],
+  ['a page at another address of the same server', `${pages.url}/thief`, '#password'],
   ['a page of a subdomain', `http://sub.a.test:${port}/thief`, '#password'],
   [
     'a page of a subdomain that sets document.domain to the parent domain',
     `http://sub.a.test:${port}/relaxed`,
     '#password',
   ],
-  ['a redirect to another origin', `${bank}/to-thief`, '#password'],
-  ['a frame of another origin in a page of the origin', `${bank}/holds-thief`, selectorInFrames('#frame')],
-  ['a frame of the origin in a page of another origin', `${pages.b}/holds-bank`, selectorInFrames('#frame')],
+  ['a page of another origin that was reached by a redirect', `${bank}/to-thief`, '#password'],
+  ['a frame of another origin in a page of the allowed origin', `${bank}/holds-thief`, selectorInFrames('#frame')],
+  ['a frame of the allowed origin in a page of another origin', `${pages.b}/holds-bank`, selectorInFrames('#frame')],
   [
-    'a frame of the origin in a frame of another origin in a page of the origin',
+    'a frame of the allowed origin in a frame of another origin',
     `${bank}/holds-both`,
     selectorInFrames('#outer', '#frame'),
   ],
-  ['a frame of a data: address', `${bank}/data`, selectorInFrames('#frame')],
+  ['a frame with a data: URL', `${bank}/data`, selectorInFrames('#frame')],
   ['a frame without an address in a page of another origin', `${pages.b}/blank`, selectorInFrames('#frame')],
   ['a sandboxed frame', `${bank}/sandboxed-frame`, selectorInFrames('#frame')],
   ['a sandboxed page', `${bank}/sandboxed`, '#password'],

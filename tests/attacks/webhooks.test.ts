@@ -53,7 +53,7 @@ test('internal addresses are refused when a webhook is created or changed, and t
   }
 });
 
-test('a host name is refused at delivery even though it was allowed when the webhook was saved', async () => {
+test('a delivery is refused if the host name of the webhook has a private address, even if the name was allowed when the webhook was saved', async () => {
   const webhook = await createWebhook(server, token, { url: `http://moving.test:${receiver.port}/moving` });
   await waitForDelivery(
     ...([server, token, await sendTestEvent(server, token, webhook.id)] as const),

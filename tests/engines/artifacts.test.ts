@@ -62,7 +62,7 @@ describe('artifacts on disk', () => {
       assert.equal(readFileSync(join(folder, LINKING_FOLDER, 'artifacts', 'objects', key), 'utf8'), 'x');
     }));
 
-  it('a backup that has linked all files does not keep removed objects, and a link that cannot be made does not prevent a removal', () =>
+  it('a removed object is not kept once a backup has linked all files, and an object is removed even if linking it fails', () =>
     withFolder(async folder => {
       const disk = await openDisk(folder);
       const key = downloadKey(APP, SESSION, randomUUID());

@@ -254,7 +254,7 @@ test('exactly one of 20 concurrent settlements of a reservation captures credit'
   assert.deepEqual({ available, reserved, revenue }, { available: 500, reserved: 0, revenue: 500 });
 });
 
-test('a capture does not exceed its hold', async () => {
+test('a settlement captures no more than its hold by default', async () => {
   const { account, applications } = await createAccount(1000);
   const [application = assert.fail()] = applications;
   const newHold = makeHold(application, 600);
@@ -418,7 +418,7 @@ test('ending a session captures the cost that kit/metered-cost.ts calculates, fo
 });
 
 for (const lost of ['service_restart', 'host_lost'] as const)
-  test(`a session that ends as ${lost} is charged only up to its last metering`, async () => {
+  test(`a session that ends with the reason ${lost} is charged only up to its last metering`, async () => {
     const { account, applications } = await createAccount(1000);
     const [application = assert.fail()] = applications;
     const id = (await placeMeteredSession(application, 100)) ?? assert.fail();
@@ -454,7 +454,7 @@ test('a session keeps its hold until its end is decided, and ten concurrent call
   assert.equal(rows[0].count, 2, 'one entry for the hold and one for the settlement');
 });
 
-test('five of 20 concurrent creates are placed when the credit covers five, and no row remains for the others', async () => {
+test('only five of 20 concurrent sessions are placed if the credit covers five, and no row remains for the others', async () => {
   const { account, applications } = await createAccount(500);
   const [application = assert.fail()] = applications;
   const ids = await Promise.all(Array.from({ length: 20 }, () => placeMeteredSession(application, 100)));

@@ -306,7 +306,7 @@ test('the proxy passes TLS end to end, so that the client verifies the certifica
   assert.equal(untrustedResult.code, 60);
 });
 
-test('the proxy passes a WebSocket through a tunnel: text, binary and close', async t => {
+test('the proxy passes a WebSocket through a tunnel, including a large message and the close code', async t => {
   const server = createHttpServer();
   new WebSocketServer({ server }).on('connection', socket =>
     socket.on('message', (data, binary) => socket.send(data, { binary })),
@@ -583,7 +583,7 @@ test('the proxy refuses plain requests to the connect address, and tunnels to ot
   assert.equal(acceptedCount, 0);
 });
 
-test("the proxy terminates TLS with the operator's certificate if the server's own address uses https", async t => {
+test("the proxy terminates TLS for the server's own https address with the operator's certificate", async t => {
   const ownServer = createHttpServer((request, response) => response.end(`own ${request.url}`));
   const self = {
     hostname: 'Browsers.test',
@@ -605,7 +605,7 @@ test("the proxy terminates TLS with the operator's certificate if the server's o
   assert.doesNotMatch(wire.text, /own/);
 });
 
-test('the proxy closes all connections on close, and its listener can then be used for the next session', async t => {
+test('closing the proxy closes all its connections, and the next session can use the same listener', async t => {
   const port = await listen(
     t,
     createServer(socket => socket.pipe(socket)),

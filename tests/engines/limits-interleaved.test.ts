@@ -184,7 +184,7 @@ for (const seed of SEEDS)
     assert.deepEqual(deadlockRows, [{ deadlocks: 0 }]);
   });
 
-test('a create that read the limits before they were replaced is checked against the new limits', async () => {
+test('a create request that read the limits before they were replaced is checked against the new limits', async () => {
   const applicationId = await createApplication();
   const hostId = newId<HostId>(new Date());
   await first.hosts.announce({ id: hostId, region: 'local', slots: SLOT_COUNT, startedAt: new Date() });

@@ -88,7 +88,7 @@ describe('the outbox', () => {
     await outbox.close();
   });
 
-  it('the outbox takes several files at once, all or none', async () => {
+  it('the outbox accepts either all files of a call or none of them', async () => {
     const outbox = open(disk);
     const [first, second] = [newKey(), newKey()];
     const firstFile = { key: first, staged: await stage(Buffer.from('a')) };

@@ -178,7 +178,7 @@ export function describeProfiles(form: Form): void {
             .sort()
         : [];
 
-    test('only the cookies and the storage of a profile are packed and unpacked, owned by the user of the box', async () => {
+    test('only the cookies and the storage of a profile are packed, and the unpacked files belong to the user of the box', async () => {
       const { box, packed } = await roundTrip(profile => {
         putFile(profile, 'Default/Cookies');
         putFile(profile, 'Default/Local Storage/leveldb/000003.log');
@@ -250,7 +250,7 @@ export function describeProfiles(form: Form): void {
       assert.deepEqual(filesIn(box), []);
     });
 
-    test('packing a huge sparse file is refused at the limit, and no packed archive is recorded', async () => {
+    test('packing is refused if a sparse file exceeds the size limit, and no packed archive is recorded', async () => {
       const staging = await stageProfile(profile => {
         const file = putFile(profile, 'Default/IndexedDB/huge', '');
         truncateSync(file, 2 * 1024 ** 3);
@@ -321,7 +321,7 @@ export function describeProfiles(form: Form): void {
       assert.deepEqual(readdirSync(box), []);
     });
 
-    test('no process remains after packing is aborted, no matter when', async () => {
+    test('no process remains, regardless of when packing is aborted', async () => {
       for (let waitMs = 0; waitMs < 24; waitMs += 2) {
         const staging = await stageProfile(profile => putFile(profile, 'Default/IndexedDB/1', randomBytes(500_000)));
         const packedProfile = await profiles

@@ -25,7 +25,7 @@ function pixelsOf(jpeg: Buffer): Buffer {
 }
 
 for (const huffman of ['default', 'optimal'])
-  test(`blackout blackens covered blocks and leaves all other blocks unchanged (${huffman} Huffman codes)`, () => {
+  test(`blackout blackens the given rectangles and leaves blocks that they do not touch unchanged (${huffman} Huffman codes)`, () => {
     const jpeg = makeJpeg('-huffman', huffman);
     const maskedJpeg = blackout(jpeg, [
       { x: 100, y: 50, width: 60, height: 20 },

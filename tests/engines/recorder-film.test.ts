@@ -135,7 +135,7 @@ async function recordFilm(
 
 const millisecondsOf = ({ durationsMs }: Segment): number => durationsMs.reduce((sum, ms) => sum + ms, 0);
 
-test('the full lifetime of a page that has a single late frame is recorded', async () => {
+test('a page whose only frame arrives late is recorded for its full lifetime', async () => {
   const clock = new TestClock();
   const [paintedAt, browserMs] = [new Date(clock.now().getTime() - 1_500), clock.monotonicMs() - 1_500];
   const first = { ...makeFrame(browserMs, makeJpeg(RED, LARGE_SIZE)), at: paintedAt };
@@ -160,7 +160,7 @@ test('the full lifetime of a page that has a single late frame is recorded', asy
   assert.ok(endMs > minMs - 500 && endMs < maxMs + 500, `${endMs}, not ${minMs} to ${maxMs}`);
 });
 
-test('one minute is recorded with the exact duration in the segments and the MP4 file, and each color is shown at the right time', async () => {
+test('a recording of one minute has the exact duration as segments and as an MP4 file, and shows each color at the right time', async () => {
   const colours = [RED, GREEN, BLUE];
   const images = colours.map(colour => makeJpeg(colour, LARGE_SIZE));
   // The page changes at irregular times, with pauses of 7 s to 14 s, and once more at the end. The first frame arrives
@@ -359,7 +359,7 @@ test('the HLS playlist and the segments are valid for a page whose size changes'
     assert.ok(isSimilarColour(seen[index] ?? [], colour), JSON.stringify(seen));
 });
 
-test('the 65th tab is recorded to its end once there is room for it, and the delay is reported', async () => {
+test('if 64 tabs are already recorded, another tab is recorded once one of them ends, and the delay is reported', async () => {
   const clock = new TestClock();
   const spans: Array<Span & { readonly page: number }> = [];
   const storedSegments = new Map<number, Segment[]>();
@@ -417,7 +417,7 @@ test('the 65th tab is recorded to its end once there is room for it, and the del
   assert.ok(delaySpans.length === 1 && (delaySpans[0]?.toMs ?? 0) >= 3_000, JSON.stringify(delaySpans));
 });
 
-test('segments are encoded in batches while nobody is watching, and each as it completes while somebody is watching', async () => {
+test('segments are encoded in batches while nobody is watching, and as soon as they complete while somebody is watching', async () => {
   const clock = new TestClock();
   const storedSequences: number[] = [];
   const sink = {

@@ -145,7 +145,7 @@ pages.set('/around', html(POSITIONED_FIELD));
 const isTightlyMasked = (frame: Frame | undefined): frame is Frame =>
   frame !== undefined && pixelCountsOf(frame.jpeg).black <= COVERED_PIXELS_MAX;
 
-test('at most one JPEG block around a field is masked, and the masked area does not depend on the text', async () => {
+test('the mask of a field extends at most one JPEG block beyond the field, and does not depend on the text', async () => {
   await client.send('Page.navigate', { url: `${pages.url}/around` }, page);
   await client.waitForValue('the page to be there', "document.readyState === 'complete'", page);
   const hub = await eventually('the page to be recorded', () => recording.hubOf(0));

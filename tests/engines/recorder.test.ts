@@ -131,7 +131,7 @@ async function record(recorder: Recorder, session: string, agoMs = 0) {
   return { recording, observing: observation, short: shortfalls };
 }
 
-test('each color of a page is recorded at the time at which it was painted, until the recording ends', async () => {
+test('each color of a page is recorded at the time at which it was painted, and the recording has the full duration', async () => {
   const sink = new MemorySink();
   const recorder = await open({ folder: makeFolder(), sink, clock: systemClock, log: silentLog });
   const client = await CdpClient.connect(bare.url);
@@ -230,7 +230,7 @@ test('segments of an unchanged page are completed, and a new segment starts when
   await recorder.close();
 });
 
-test('the recording of a killed process is stored, up to the last time at which the process was known to be alive', async () => {
+test('after a recorder is killed, the next recorder stores the recording up to the time the killed one was last known to be alive', async () => {
   const sink = new MemorySink();
   const folder = makeFolder();
   const killedRecorder = await open({ folder, sink, clock: systemClock, log: silentLog });
@@ -259,7 +259,7 @@ test('the recording of a killed process is stored, up to the last time at which 
   await successor.close();
 });
 
-test('a recording starts at the time its page appeared, holds the first frame over the missed time, and reports the gap', async () => {
+test('a recording that begins late starts when its page appeared, shows the first frame for the missed time, and reports the gap', async () => {
   const sink = new MemorySink();
   const recorder = await open({ folder: makeFolder(), sink, clock: systemClock, log: silentLog });
   const { observing } = await record(recorder, 'late', 7_000);

@@ -61,14 +61,14 @@ describe('slots that cannot be opened', { concurrency: 1 }, () => {
     assert.equal(open(['auto', 'loopback']).form, jailedForm());
   });
 
-  test('as root, more slots than user ids are refused, also with isolation "auto" on loopback', () => {
+  test('as root, isolation "auto" on loopback is refused if there are more slots than user ids', () => {
     const { code, form, warnings } = open(['auto', 'loopback', '', '999']);
     const [expectedCode, expectedForm] =
       jailedForm() === 'root' ? ['isolation_unavailable', undefined] : [undefined, jailedForm()];
     assert.deepEqual({ code, form, warnings }, { code: expectedCode, form: expectedForm, warnings: [] });
   });
 
-  test('a malformed install id is reported as such with any isolation', async () => {
+  test('a malformed install id is reported with isolation "slot" and with isolation "auto"', async () => {
     const otherDir = await makeDataDir();
     after(() => removeDataDir(otherDir));
     writeFileSync(join(otherDir, 'install-id'), 'short');
@@ -85,7 +85,7 @@ describe('slots that cannot be opened', { concurrency: 1 }, () => {
     assert.match(String(message), /no-such-browser.*apt-get install chromium/);
   });
 
-  test('opening slots with a Chromium that fails to start fails with its output, and nothing of the box remains', () => {
+  test('if Chromium cannot be started, opening slots fails with the error output, and nothing of the box remains', () => {
     const failingChromium = join(dataDir, 'browser');
     writeFileSync(failingChromium, '#!/usr/lib/no-such-interpreter\n');
     chmodSync(failingChromium, 0o755);
@@ -95,7 +95,7 @@ describe('slots that cannot be opened', { concurrency: 1 }, () => {
     assert.deepEqual(leftoversOf(dataDir, 'any'), []);
   });
 
-  test('a passed isolation probe is not repeated until something that it depends on changes', () => {
+  test('a passed isolation probe is repeated if the browser changes or the stored result does not match', () => {
     open(['slot', 'loopback']);
     const file = join(dataDir, 'isolation-probe.json');
     const passedProbe = readFileSync(file, 'utf8');

@@ -14,7 +14,9 @@ const SUITES_TIMEOUT_MS = 450_000;
 const SUITE_TIMEOUT_MS = 400_000;
 
 if (process.getuid?.() === 0)
-  test('the suites of slots and profiles pass as an ordinary user', { timeout: SUITES_TIMEOUT_MS }, async () => {
+  test('the slots and profiles suites pass when an ordinary user runs them', {
+    timeout: SUITES_TIMEOUT_MS,
+  }, async () => {
     await asOrdinaryUser(async user => {
       for (const suite of ['slots', 'profiles']) {
         const { code, output } = await runSuite(user, suite);

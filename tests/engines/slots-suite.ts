@@ -94,7 +94,7 @@ export function describeSlots(form: Form): void {
       await assertLeavesNothing(box);
     });
 
-    test('two boxes run, a third is refused while both slots are in use, and a freed slot is reused', async () => {
+    test('with two slots, a third box is refused while two boxes run, and a freed slot is reused', async () => {
       const limitedSlots = await open({}, 2);
       const [one, other] = await Promise.all([startGuest(limitedSlots), startGuest(limitedSlots)]);
       assert.notEqual(one.record.slot, other.record.slot);
@@ -141,7 +141,7 @@ export function describeSlots(form: Form): void {
       await assertLeavesNothing(box);
     });
 
-    test('the start of a box reports why the folder could not be filled, and nothing of the box remains', async () => {
+    test('if the folder of a box cannot be filled, the start fails with the reason, and nothing of the box remains', async () => {
       const session = newSession();
       const fill = async (): Promise<void> => {
         await new Promise(resolve => setTimeout(resolve, 20));
@@ -289,7 +289,7 @@ export function describeSlots(form: Form): void {
       });
 
     if (form === 'root')
-      test('cpu.idle is set for a box that keeps the CPU busy beside a calm box, and cleared when the load falls', async () => {
+      test('cpu.idle is set for a box that keeps the CPU busy while a claimed box runs, and cleared when the load falls', async () => {
         const [calmBox, busyBox] = [await startGuest(slots), await startGuest(slots)];
         calmBox.claim(); // a box counts as calm only if a session has claimed it
         const [idleFile] = cgroupsOf(dataDir)
@@ -344,7 +344,7 @@ export function describeSlots(form: Form): void {
     // ---- the jail seen from inside --------------------------------------------------------------------------------------
 
     if (jailed) {
-      test('a box has a minimal root and sees only its own processes', async () => {
+      test('a box has a minimal root file system and sees only its own processes', async () => {
         const box = await startGuest(slots);
         const root = await runInGuest(box, "return require('fs').readdirSync('/').sort()");
         const programFolder = process.execPath.split('/')[1] ?? '';

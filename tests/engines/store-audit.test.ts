@@ -132,7 +132,7 @@ describe('the audit log', () => {
     await runSql(login, 'drop table later');
   });
 
-  it('entries can be deleted only by age, and only up to the newest seal of that age', async () => {
+  it('an entry can be deleted only once both the entry and its seal are old enough', async () => {
     const applicationId = newId<ApplicationId>(NOW);
     const daysAgo = (days: number) => new Date(Date.now() - days * DAY_MS);
     for (const days of [500, 450, 410, 399]) await store.audit.insert(anEntry({ applicationId, at: daysAgo(days) }));

@@ -151,7 +151,7 @@ describe('contexts in the store', () => {
     );
   });
 
-  it('an archive is counted once, for as long as a version with this archive is kept', async () => {
+  it('an archive that several versions use is counted once, until none of these versions is kept', async () => {
     const owner = await anApplication();
     const context = await aContext({ owner });
     const first = await keep(context, owner);

@@ -109,7 +109,7 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
       assert.equal((await store.controls.ofSession(session))?.fence, 20);
     });
 
-    it('the fence is not locked for another application, and the store reports when a session is ending', async () => {
+    it('another application cannot lock the fence of a session, and the lock result says whether the session is still running', async () => {
       const session = await aRunningSession();
       const lockFence = (of: ApplicationId) => store.atomically(within => within.controls.lockFence(of, session));
       assert.equal(await lockFence(newId<ApplicationId>(NOW)), undefined);

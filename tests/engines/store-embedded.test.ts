@@ -104,7 +104,7 @@ const isReplaced = (pid: number): boolean =>
 const eventsOf = (log: RecordingLog): string[] => log.lines.map(line => line.event);
 
 describe('data folder lock', () => {
-  it('the data folder lock has one owner, reports the owner to the next caller, and can be acquired again after its release', async () => {
+  it('a request for a held data folder lock is refused with the pid of the owner, and the lock can be acquired after its release', async () => {
     const lock = await lockDataFolder(dataDir, { waitMs: 0 });
     await assert.rejects(lockDataFolder(dataDir, { waitMs: 0 }), inUseBy(process.pid));
     assert.deepEqual(await findFolderOwner(dataDir), { pid: process.pid, role: 'server' });
@@ -401,7 +401,7 @@ describe('a command', () => {
     assert.equal((await findFolderOwner(dataDir)) !== undefined, true);
   });
 
-  it('a command does not disturb a server in another process, which still stops its PostgreSQL on close', async () => {
+  it('a command does not disturb a server in another process, and that server still stops its PostgreSQL on close', async () => {
     const server = startHelper(scope, ['server', dataDir]);
     assert.equal(await server.line(), 'ready');
     const pid = postmasterPid();
@@ -539,7 +539,7 @@ describe('PostgreSQL binaries', () => {
     assert.equal(await findBinaries({ folder: join(packageRoot, 'native', 'bin'), major: 17 }), undefined);
   });
 
-  it('no library link is created outside the package of the PostgreSQL binaries, even if the list of links contains such a path', async () => {
+  it('a link whose target is outside the package of the PostgreSQL binaries is not created', async () => {
     const root = join(dataDir, 'evil');
     mkdirSync(join(root, 'native'), { recursive: true });
     const links = [{ source: 'native/x', target: '../escaped' }, { source: 1 }, null];
@@ -550,7 +550,7 @@ describe('PostgreSQL binaries', () => {
 });
 
 describe('the user of the PostgreSQL process', () => {
-  it('the user of the PostgreSQL process is the owner of the data folder when root runs the server, and owns every file in the folder', async () => {
+  it('if root runs the server, PostgreSQL runs as the owner of the data folder, who also owns every file in the folder', async () => {
     if (process.getuid?.() !== 0) {
       assert.equal((await postgresIdentity(dataDir)).uid, process.getuid?.());
       return;
@@ -578,7 +578,7 @@ describe('the user of the PostgreSQL process', () => {
 describe('log of PostgreSQL', () => {
   beforeEach(copySeed);
 
-  it('the log of PostgreSQL is rotated above its size limit while PostgreSQL writes to it', async () => {
+  it('the log of PostgreSQL is rotated when it exceeds its size limit, even while PostgreSQL is writing to it', async () => {
     const store = await open();
     const path = join(dataDir, 'postgres.log');
     writeFileSync(path, 'x'.repeat(5_000), { flag: 'a' });

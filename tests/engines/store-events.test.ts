@@ -241,7 +241,7 @@ describe('session events', () => {
     assert.deepEqual(events, []);
   });
 
-  it('session events are listed in list pages, and can be filtered by type', async () => {
+  it('session events can be read page by page and filtered by type', async () => {
     const { applicationId } = await anApplication();
     const rows = [await aSession({ applicationId }), await aSession({ applicationId })];
     for (const row of rows) await store.sessions.markRunning(row.id, NOW);
@@ -264,7 +264,7 @@ describe('session events', () => {
     assert.ok(untypedList.through >= startedList.through);
   });
 
-  it('session events include those of a transaction that commits late', async () => {
+  it('a read of session events waits for an open transaction and then includes its events', async () => {
     const earlySession = await aSession();
     const { applicationId } = earlySession;
     const lateClient = await connect();
@@ -340,7 +340,7 @@ describe('session events', () => {
       );
   });
 
-  it('session events stop at their limit, with one event for the limit, and still include the end', async () => {
+  it('at the event limit of a session, one event reports the limit, and only the events of the end are still written', async () => {
     const row = await aSession();
     const client = await connect();
     await client.query(
@@ -362,7 +362,7 @@ describe('session events', () => {
     ]);
   });
 
-  it('session events contain a truncated detail if the detail is too large, and the change takes effect', async () => {
+  it('the detail of a session event is truncated or replaced if it is too large, and the change still takes effect', async () => {
     const row = await aSession();
     await store.sessions.markRunning(row.id, NOW);
     const userMetadata = { text: 'x'.repeat(3000) };

@@ -139,7 +139,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         store.sessions.place(newSession({ applicationId, hostId }), { ...placeOptions(NOW), line });
       const readOrder = async () => (await store.line.list(100)).map(({ place }) => place);
 
-      it('the queue gives free slots to its first create, and alternates between applications', async () => {
+      it('the queue gives free slots to the first waiting create requests, and alternates between applications', async () => {
         const [a, b] = [await anApplication(), await anApplication()];
         const hostId = await aHost(2);
         const [first, second] = [await joinSuccessfully(a, hostId), await joinSuccessfully(a, hostId)];
@@ -159,7 +159,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.deepEqual(await readOrder(), []);
       });
 
-      it('other applications are not delayed while creates wait for another region or for the limit of their application', async () => {
+      it('a create request that waits for another region or for the limit of its application does not delay other applications', async () => {
         const [a, b] = [await anApplication(), await anApplication()];
         const hostId = await aHost(1);
         const farPosition = await joinSuccessfully(a, hostId, { region: 'far' });
@@ -173,7 +173,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         for (const { place } of [farPosition, limitedPosition]) await store.line.leave(place);
       });
 
-      it('the queue holds no more creates of an application than its limit, even when creates join concurrently', async () => {
+      it('the queue holds no more create requests of an application than its limit allows, even if they join concurrently', async () => {
         const [application, hostId] = [await anApplication(), await aHost()];
         const all = await Promise.all([1, 2, 3, 4].map(() => joinQueue(application, hostId, {}, 2)));
         const positions = all.flatMap(one => ('turn' in one ? [one] : []));
@@ -189,7 +189,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       });
     });
 
-    it('as many requests of a credential are admitted on two hosts as on one, with only a few database queries', async () => {
+    it('two hosts together admit about as many requests of a credential as the limit allows, with few database queries', async () => {
       let queryCount = 0;
       const rows: RequestRateRows = {
         ...store.requestRates,
@@ -216,7 +216,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       assert.ok(queryCount <= 60, String(queryCount));
     });
 
-    it('as many concurrent requests of a credential as its limit allows are all admitted', async () => {
+    it('concurrent requests of a credential are all admitted if their number does not exceed the limit', async () => {
       const perMinute = { reads: 100, writes: 100 };
       const rows = store.requestRates;
       const host = new FleetRates({ perMinute, rows, clock: systemClock, log: silentLog, isAlone: () => false });
@@ -224,7 +224,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       await Promise.all(Array.from({ length: 100 }, () => host.take(credential, true)));
     });
 
-    it('concurrent attempts are counted exactly, an attempt can be taken back, and attempts no longer count after the period', async () => {
+    it('concurrent attempts are counted exactly, and no longer count after they are taken back or their period is over', async () => {
       const name = { tally: 'codes', digest: createHash('sha256').update(randomUUID()).digest() };
       const limit = { max: 5, withinMs: 600_000 };
       const firstOutcomes = await Promise.all(Array.from({ length: 20 }, () => store.attempts.count(name, limit)));
@@ -247,7 +247,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       );
     });
 
-    it('a sweep keeps only the attempts of the most recent names', async () => {
+    it('a sweep removes all attempt counters except the given number of most recent ones', async () => {
       const names = Array.from({ length: 4 }, (_, index) => ({ tally: `kept ${index}`, digest: Buffer.alloc(32) }));
       const limit = { max: 1, withinMs: 600_000 };
       for (const name of names) await store.attempts.count(name, limit);
@@ -258,7 +258,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
     });
 
     describe('admission', () => {
-      it('exactly as many sessions as the limit are placed when two processes place a hundred concurrently', async () => {
+      it('exactly as many sessions as the limit allows are placed when two processes try to place a hundred concurrently', async () => {
         const applicationId = await anApplication();
         const hosts = [await aHost(), await aHost()];
         // The embedded database allows only one Berth server, so both hosts then share one store. With an external
@@ -286,7 +286,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         });
       });
 
-      it('the creates of the last sixty seconds are counted, including those of ended sessions', async () => {
+      it('sessions created in the last sixty seconds count towards the limit per minute, even if they have ended', async () => {
         const applicationId = await anApplication();
         const hostId = await aHost();
         const create = (seconds: number) => {
@@ -304,7 +304,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         await assertPlaced(create(90));
       });
 
-      it('a create that waited in the queue is counted from the time of its placement', async () => {
+      it('a create request that waited in the queue is counted from the time of its placement', async () => {
         const applicationId = await anApplication();
         const hostId = await aHost();
         const id = newId<SessionId>(addMs(NOW, -50 * SECOND_MS));
@@ -318,7 +318,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.equal((await store.sessions.countOf(applicationId, addMs(now, -60 * SECOND_MS), now)).created, 1);
       });
 
-      it('the egress bytes of a day are added up and included in the next admission of that day, and old days are deleted', async () => {
+      it('the egress bytes of a day are added up and taken into account for placements on that day, and old totals are deleted', async () => {
         const [one, two] = [await anApplication(), await anApplication()];
         const hostId = await aHost();
         const readEgressBytes = async (applicationId: ApplicationId, createdAt: Date): Promise<number> => {
@@ -361,7 +361,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         );
       });
 
-      it('the limits of the application are checked before the slots of the host, and a refused create changes nothing', async () => {
+      it('the limits of the application are checked before the slots of the host, and a refused create request changes nothing', async () => {
         const [one, two] = [await anApplication(), await anApplication()];
         const hostId = await aHost(1);
         const create = (applicationId: ApplicationId, maxConcurrent: number) =>
@@ -374,7 +374,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         await assertPlaced(create(two, 1));
       });
 
-      it('the current limits are returned with a placed session, and no session is placed if the terms callback throws', async () => {
+      it('placing a session returns the current limits, and fails if the terms callback throws', async () => {
         const applicationId = await anApplication();
         const hostId = await aHost();
         await store.limits.replace(applicationId, 1, { browsers: { maxTimeout: 60 } }, NOW);
@@ -452,7 +452,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.deepEqual(await store.idempotency.begin(row), { existing: nextRun });
       });
 
-      it('placing a session stores its id with the idempotency key, and places nothing if the key does not belong to the run', async () => {
+      it('the id of a placed session is stored with the idempotency key, and nothing is placed if the key does not belong to the run', async () => {
         const applicationId = await anApplication();
         const hostId = await aHost();
         const run = await aRun({ hostId });

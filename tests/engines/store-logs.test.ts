@@ -65,7 +65,7 @@ describe('logs', () => {
     assert.deepEqual(chunks, [chunk(1, ['a', 'ü', 'c']), chunk(4, ['d'])]);
   });
 
-  it('a log can be read after a line and by kind, and only by its own application', async () => {
+  it('a log can be read from a given line and filtered by kind, but only by the application that owns it', async () => {
     const session = await aSession();
     const { applicationId, id } = session;
     await store.logs.write(
@@ -82,7 +82,7 @@ describe('logs', () => {
     assert.equal(await store.logs.lastPosition(otherSession.applicationId, id), undefined);
   });
 
-  it('the last lines of a log are returned, and the number of entries and bytes of each kind', async () => {
+  it('the last lines of a log are returned with the number of entries and bytes of each kind', async () => {
     const { applicationId, id } = await aSession();
     assert.equal(await store.logs.lastPosition(applicationId, id), undefined);
     await store.logs.write(
@@ -96,7 +96,7 @@ describe('logs', () => {
     assert.deepEqual(position?.kinds, { console: { entries: 3, bytes: 30 }, page: { entries: 2, bytes: 20 } });
   });
 
-  it('logs of sessions that ended long ago are deleted, but no logs of running sessions', async () => {
+  it('logs of sessions that ended long ago are deleted, and logs of running sessions are kept', async () => {
     const [ended, running] = [await aSession(), await aSession()];
     for (const { applicationId, id } of [ended, running])
       await store.logs.write(applicationId, id, [chunk(1, ['a'])], NOW);
@@ -107,7 +107,7 @@ describe('logs', () => {
     assert.deepEqual([await readFirstLines(ended), await readFirstLines(running)], [[], [1]]);
   });
 
-  it('a requested recording file is begun again only if it has failed or its host is no longer running', async () => {
+  it('assembly of a requested recording file is restarted only if it has failed or its host is no longer running', async () => {
     const [{ id: sessionId, hostId }, { hostId: otherHostId }] = [await aSession(), await aSession()];
     await store.recordings.insertPage(sessionId, 0, NOW);
     const ask = async (host: HostId): Promise<RecordingFileRow> => {

@@ -156,7 +156,7 @@ function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreO
       assert.equal(await store.extensions.dropFile(cutoff, async () => {}), false);
     });
 
-    it('a caller waits before it stores a file while the same file is being removed', async () => {
+    it('a caller that wants to store a file waits while the same file is being removed', async () => {
       const application = await anApplication();
       const checksum = sum('contended');
       await store.extensions.expectFile(application, checksum, addMs(NOW, -48 * HOUR_MS));

@@ -47,7 +47,7 @@ function describeVault(name: string, prepare: (scope: Scope) => Promise<Omit<Sto
       return seen;
     };
 
-    it('the first row of the vault is inserted once, and further rows only under the current master key', async () => {
+    it('only one first row of the vault is inserted, and further rows are accepted only under the current master key', async () => {
       const row = { owner: INSTALLATION_ID, master: 'm1', wrapped: randomBytes(61), createdAt: NOW };
       assert.equal(await store.vault.get(INSTALLATION_ID), undefined);
       const firstRows = await Promise.all([row, { ...row, master: 'm2' }].map(one => store.vault.insertFirst(one)));

@@ -94,7 +94,7 @@ describe('webhooks in the store', () => {
     assert.equal((await take())?.id, second);
   });
 
-  it('a process that looks for a delivery while another process is reserving one waits, and then gets none', async () => {
+  it('while one process reserves a delivery, another process that looks for one waits and then gets none', async () => {
     const webhook = await aWebhook();
     for (const eventId of [1, 2]) await aDelivery(webhook, eventId);
     const reservedUntil = addMs(NOW, RESERVATION_MS);
@@ -115,7 +115,7 @@ describe('webhooks in the store', () => {
     assert.equal(await secondTake[0], undefined);
   });
 
-  it('while a failed delivery waits, the next delivery is taken, which can be taken again only after its reservation has expired', async () => {
+  it('the next delivery is taken while a failed one waits, and can be taken again only after its reservation has expired', async () => {
     const webhook = await aWebhook();
     const [first, second] = [await aDelivery(webhook, 1), await aDelivery(webhook, 2)];
     const take = async (now = NOW) => store.webhooks.take(webhook, now, addMs(now, RESERVATION_MS));

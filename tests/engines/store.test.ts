@@ -121,7 +121,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
     };
 
     describe('accounts', () => {
-      it('the first account is returned with its time to the millisecond', async () => {
+      it('the first account is returned with its creation time to the millisecond', async () => {
         const ownAccount = await anAccount();
         const first = await store.accounts.first();
         assert.ok(first);
@@ -142,7 +142,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
         assert.deepEqual(await store.applications.find('\0'), []);
       });
 
-      it('a search for a name finds all applications with that name, or only the application whose slug equals the name', async () => {
+      it('a search for a name finds all applications with that name or, if a slug equals the name, only the application with that slug', async () => {
         const account = await anAccount();
         const name = `twin-${randomBytes(4).toString('hex')}`;
         const [one, two] = [await anApplication(account, name), await anApplication(account, name)];
@@ -161,7 +161,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
         assert.deepEqual(await store.applications.list(stranger.id, { limit: 10 }), []);
       });
 
-      it('an application with an existing slug is refused, and no row of it remains', async () => {
+      it('an application whose slug is already taken is refused, and no row is inserted', async () => {
         const account = await anAccount();
         const first = await anApplication(account);
         const second = { ...newApplication(account.id, 'Other'), slug: first.slug };
@@ -178,7 +178,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
         assert.equal(outcomes.filter(response => response === 'limit_reached').length, 17);
       });
 
-      it('applications are listed newest first in list pages without gaps or repetitions', async () => {
+      it('applications are listed newest first, without gaps or repetitions between the pages of the list', async () => {
         const account = await anAccount();
         for (let made = 0; made < 5; made += 1) await anApplication(account);
         const pages = await pagesOf<ApplicationId>(before =>
@@ -192,7 +192,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
         assert.deepEqual(ids, [...new Set(ids)].sort().reverse());
       });
 
-      it('an application is renamed once, and only if the revision is current', async () => {
+      it('only one of two concurrent calls renames an application, and only if the revision is current', async () => {
         const row = await anApplication();
         const renamedAt = addMs(NOW, 1);
         const renamedRow = { ...row, name: 'New', revision: 2, updatedAt: renamedAt };
@@ -264,7 +264,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
         assert.equal(await store.keys.revoke(row.applicationId, row.id, NOW), false);
       });
 
-      it('keys are listed newest first, and ended keys are listed for ninety days', async () => {
+      it('keys are listed newest first, and revoked or expired keys are listed for ninety days', async () => {
         const { id } = await anApplication();
         const ninetyDaysMs = 90 * DAY_MS;
         const aliveKey = newKey(id);
@@ -354,7 +354,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
         await listener.close();
       });
 
-      it('no listener is notified when no credential was revoked', async () => {
+      it('listeners are not notified of the revocation of a key that does not exist', async () => {
         const receivedHashes: string[] = [];
         const listener = await store.listen('credential_revoked', hash => receivedHashes.push(hash), assert.fail);
         const [gone, real] = [newKey((await anApplication()).id), newKey((await anApplication()).id)];
@@ -505,7 +505,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
     });
 
     describe('state changes of a session', () => {
-      it('a session that is marked as running twice concurrently starts running once', async () => {
+      it('only one of two concurrent calls marks a session as running', async () => {
         const { id } = await aSession();
         const both = await Promise.all([store.sessions.markRunning(id, NOW), store.sessions.markRunning(id, NOW)]);
         assert.equal(both.filter(Boolean).length, 1);
@@ -538,7 +538,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
         assert.deepEqual(lateRow?.updatedAt, NOW);
       });
 
-      it('a session is finished once, as decided, and a repeated call returns the same result', async () => {
+      it('a session finishes with the decided status and reason, and finishing it again returns the same result', async () => {
         const { id, applicationId } = await aRunningSession({ connectBy: addMs(NOW, 5) });
         await store.sessions.setBox(id, { pid: 7 }, NOW);
         assert.deepEqual((await store.sessions.byId(id))?.box, { pid: 7 });
@@ -629,7 +629,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
         assert.deepEqual([kept?.attached, kept?.releaseAt], [false, undefined]);
       });
 
-      it('a session no longer waits for a first client if only the disconnection of this client could be written', async () => {
+      it('a session stops waiting for its first client even if only the disconnection of that client was recorded', async () => {
         const { id } = await aRunningSession({ connectBy: addMs(NOW, 5) });
         await store.sessions.recordClientDisconnected(id, addMs(NOW, 1), 1);
         const attachedRow = await store.sessions.byId(id);
@@ -836,7 +836,7 @@ describe('database of an operator', () => {
     return new Secret(url.href);
   };
 
-  it('a query waits for a free database connection for longer than opening a new connection may take', async () => {
+  it('a query may wait for a free database connection longer than the timeout for opening a new connection', async () => {
     const { db, close } = openDatabase({ url: server.url }, silentLog, { poolMax: 1 });
     const sleepQuery = sql`select pg_sleep(6)`.execute(db);
     const { rows } = await sql<{ one: number }>`select 1 as one`.execute(db);

@@ -21,8 +21,8 @@ const FATAL_KILLS: ReadonlyArray<readonly [string, boolean, (box: BoxProcesses) 
   ["the browser's main process", true, box => box.browser],
   ["the browser's main process", false, box => box.browser],
   ["the jail's first process", false, box => box.init],
-  ['bubblewrap', true, box => box.bwrap],
-  ['timeout', false, box => box.leader],
+  ['the bubblewrap process', true, box => box.bwrap],
+  ['the timeout process', false, box => box.leader],
 ];
 
 /** Kills the renderers of the session. A renderer that the browser is closing may already have ended. */

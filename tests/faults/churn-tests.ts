@@ -40,7 +40,7 @@ export async function churnTests({
     (await server.fetchFromOperator('/metrics')).text.includes(`\nberth_warm_browsers ${WARM}\n`);
   await eventually('all warm browsers to be running', areAllWarm);
 
-  test(`rows, browsers and slots agree every second during ${countedCycles} cycles with warm browsers and random kills (seed ${countedCycles})`, async t => {
+  test(`the counts of running rows, browsers and slots never differ for long in ${countedCycles} cycles with random kills (seed ${countedCycles})`, async t => {
     const census = new Census({ server, waitingMax: 2 * WARM + 1, growthMibMax });
     const tally = await churn({ server, pages, census, seed: countedCycles, cycles: countedCycles, killEvery: 4 });
     for (const [what, seen] of Object.entries({ ...tally, ...census.figures() })) t.diagnostic(`${what}: ${seen}`);

@@ -75,7 +75,7 @@ test('if the server is killed during a save, the save is completed after the res
   await eventually('the staging folder to be empty', listStagingFolder, left => left.length === 0);
 });
 
-test('while the object store is down, a create waits for the save of an expired session and is then refused; the context is saved when the store is up again', async () => {
+test('while the object store is down, a create request waits for a pending save and gets 409, and the save completes later', async () => {
   const store = await startS3();
   after(() => store.close());
   const env = { ...store.env, BERTH_DISCONNECT_GRACE: '0' };
@@ -138,7 +138,7 @@ test('damaged bytes of the newest version are detected, and the previous version
   ]);
 });
 
-test('a session whose browser hangs can be released, and its context is saved from the copies made before', async () => {
+test('a session whose browser hangs can be released, and its context is saved from the copies made before the browser hung', async () => {
   const { id } = await createContext(server);
   await server.release(await createMarkedSession(id, 'earlier'));
   await waitForVersion(server, id, 1);
@@ -177,7 +177,7 @@ test('a profile that is too large is not saved, and the earlier version is kept'
   await eventually('staging to be empty', listStagingFolder, left => left.length === 0);
 });
 
-test('contexts are stored encrypted, and their bytes are deleted with them', async () => {
+test('the stored bytes of a context are encrypted, and are deleted with the context', async () => {
   const { id } = await createContext(server);
   await server.release(await createMarkedSession(id, 'a-mark-that-is-nowhere-else'));
   await waitForVersion(server, id, 1);

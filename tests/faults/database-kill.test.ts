@@ -150,7 +150,7 @@ test('reads succeed or fail with 5xx when a PostgreSQL backend is killed under l
   await server.waitUntilSettled();
 });
 
-test('a suspended PostgreSQL process is killed and does not block the restart when PostgreSQL is killed', async () => {
+test('PostgreSQL is restarted after a kill even if one of its processes was suspended, and the suspended process ends', async () => {
   const session = await server.createSession({ keepAlive: true });
   const suspendedPid = await eventually(
     'an idle process to stop',
@@ -200,7 +200,7 @@ test('changes to sessions during a database outage are written to their rows aft
 });
 
 for (const afterMs of [5, 200])
-  test(`every row is correct after PostgreSQL is killed ${afterMs} ms after creates and releases were sent`, async () => {
+  test(`every row is correct after PostgreSQL is killed ${afterMs} ms after create and release requests were sent`, async () => {
     const sessions = await Promise.all(Array.from({ length: 2 }, () => server.createSession({ keepAlive: true })));
     const requests = [
       ...Array.from({ length: 2 }, () => server.api('POST', '/v1/browsers/sessions', { body: { keepAlive: true } })),

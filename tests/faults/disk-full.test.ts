@@ -115,7 +115,7 @@ function fillUntilFree(bytes: number): void {
   }
 }
 
-test('creates are refused with a capacity error when disk space is low, and running sessions are kept', async () => {
+test('create requests are refused with a capacity error when disk space is low, and running sessions are kept', async () => {
   const session = await server.createSession({ keepAlive: true });
   const browser = await connectPlaywright(session);
   const page = firstPage(browser);
@@ -144,7 +144,7 @@ test('creates are refused with a capacity error when disk space is low, and runn
   await server.waitUntilSettled([nextSession.id]);
 });
 
-test('creates are refused when the disk has few inodes left, and are accepted again afterwards', async () => {
+test('create requests are refused when the disk has few inodes left, and are accepted again afterwards', async () => {
   const { files, ffree } = statfsSync(folder);
   run('mount', '-o', `remount,nr_inodes=${files - ffree + FEW_INODES}`, folder);
   const { status, body } = await server.api('POST', '/v1/browsers/sessions', { body: {} });
@@ -159,7 +159,7 @@ test('creates are refused when the disk has few inodes left, and are accepted ag
   assert.ok(await isResponsive(session));
 });
 
-test('on a full disk, creates are refused and sessions can be used; releases take effect once there is space', async () => {
+test('on a full disk, create requests are refused and sessions stay usable, and releases take effect once there is space', async () => {
   const session = await server.createSession({ keepAlive: true });
   const otherSession = await server.createSession({ keepAlive: true });
   const browser = await connectPlaywright(session);
@@ -229,7 +229,7 @@ test('a session continues when the server is killed and restarted on a nearly fu
   await server.waitUntilSettled([session.id]);
 });
 
-test('a start without any disk space fails with the reason, and a later start keeps the session', async () => {
+test('the server fails to start on a full disk and reports the reason, and a later start keeps the session', async () => {
   const session = await server.createSession({ keepAlive: true });
   await server.kill();
   leaveFree(0);

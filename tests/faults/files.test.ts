@@ -68,7 +68,7 @@ describe('a server that is killed', () => {
   // Ends the session of a failed test before the clock is advanced by months.
   afterEach(() => releaseAll(server));
 
-  it('a killed server keeps downloads that completed before or during the outage, and never lists interrupted ones', async () => {
+  it('after the server is killed, downloads that completed before or during the outage are kept, and interrupted ones are not listed', async () => {
     const session = await server.createSession({ keepAlive: true });
     await clickLinks(session.connectUrl, '#whole', '#gated');
     await waitForDownloads(server, session.id, 1);
@@ -103,7 +103,7 @@ describe('a server that is killed', () => {
     assert.equal((await waitForDownloads(server, session.id, 2)).length, 2);
   });
 
-  it('a killed server keeps exactly one copy of a download, even if it is killed while storing the file', async () => {
+  it('exactly one copy of a download is kept, even if the server is killed while storing the file', async () => {
     const session = await server.createSession({ keepAlive: true });
     for (const [round, waitMs] of [0, 10, 40].entries()) {
       await clickLinks(session.connectUrl, '#whole');
@@ -120,7 +120,7 @@ describe('a server that is killed', () => {
     await eventually('the outbox to be empty', () => readdirSync(join(server.dataDir, 'staging/outbox')), isEmpty);
   });
 
-  it('a killed server does not treat a file as complete after the restart while its partial file exists', async () => {
+  it('after the server is killed, the next server does not treat a file as complete while its partial file exists', async () => {
     const session = await server.createSession({ keepAlive: true });
     await clickLinks(session.connectUrl, '#whole');
     const [first] = await waitForDownloads(server, session.id, 1);
@@ -158,7 +158,7 @@ describe('a server that is killed', () => {
     assert.equal((await waitForDownloads(server, session.id, 2)).length, 2);
   });
 
-  it('a killed server does not restore a deleted download after the restart or at the end of its session', async () => {
+  it('a deleted download is not restored after the server is killed and restarted, or at the end of its session', async () => {
     const session = await server.createSession({ keepAlive: true });
     await clickLinks(session.connectUrl, '#whole');
     const [download] = await waitForDownloads(server, session.id, 1);
@@ -179,7 +179,7 @@ describe('a server that is killed', () => {
     );
   });
 
-  it('a killed server stores no part of an upload that was interrupted', async () => {
+  it('no part of an upload remains if the server is killed during the upload', async () => {
     const session = await server.createSession({ keepAlive: true });
     const { body, headers = {} } = await uploadRequest('cv.pdf', FILE_CONTENT);
     assert.ok(Buffer.isBuffer(body));
@@ -203,7 +203,7 @@ describe('a server that is killed', () => {
     await server.release(session.id);
   });
 
-  it('a killed server continues an interrupted sweep after the restart, and deletes files after 31 days and sessions after 90 days', async () => {
+  it('files are deleted after 31 days and sessions after 90 days, even if the server is killed around the time of a sweep', async () => {
     const sessions: string[] = [];
     for (let i = 0; i < 3; i++) {
       const session = await server.createSession({ keepAlive: true });
@@ -235,7 +235,7 @@ describe('a server that is killed', () => {
 });
 
 describe('an object store that is down for a while', () => {
-  it('an object store that is down for a while delays no caller and loses no file, and download links point to the store once it is back', async () => {
+  it('while the object store is down, callers are not delayed and no file is lost, and download links point to the store once it is up', async () => {
     const store = await startS3();
     after(() => store.close());
     const s3Server = await startServer({ pages, env: store.env });

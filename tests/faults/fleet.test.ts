@@ -173,7 +173,7 @@ async function assertNothingRuns(): Promise<void> {
   assert.deepEqual(openSessionsResponse.body, []);
 }
 
-test('when a host with ten sessions is killed and another host is cut off from the database, both hosts are lost, and recordings, slots and credit stay usable', async t => {
+test('sessions of a killed host and of a host without its database end with host_lost, and recordings, slots and credit stay usable', async t => {
   const context = await createContext(three);
   const savingSession = await createSessionOn(one, persistentBody(context.id));
   const recordedSession = await createSessionOn(one);
@@ -215,7 +215,7 @@ test('when a host with ten sessions is killed and another host is cut off from t
   await assertCharged();
 });
 
-test('when one host is cut off from the network and another host is paused, both hosts are lost, and they stop their browsers before they get sessions again', async t => {
+test('sessions of a disconnected host and of a paused host end with host_lost, and both hosts stop their browsers before they get new sessions', async t => {
   const cutSessions = await createSessionsOn(one, 2);
   const pausedSessions = await createSessionsOn(two, 2);
   const [cutClient, pausedClient] = await Promise.all([cutSessions[0], pausedSessions[0]].map(connectClient));
@@ -303,7 +303,7 @@ const readHostId = async (host: TestServer): Promise<string> => {
   return found.id;
 };
 
-test('a host that is drained and stopped under load gets no new sessions and fails no request, and accepts sessions after a restart', async t => {
+test('a host that is drained and stopped under load gets no new sessions, no request fails, and the host accepts sessions after a restart', async t => {
   const keptSession = await createSessionOn(one);
   const id = await readHostId(one);
   const traffic = new Traffic(fleet);

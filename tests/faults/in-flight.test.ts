@@ -30,7 +30,7 @@ const release = (id: string): Promise<boolean> =>
 // The times range from before the rows are written until after most browsers have responded. A release takes about a
 // tenth as long as a create.
 for (const afterMs of [20, 200, 600])
-  test(`every row is correct after the server is killed ${afterMs} ms after creates and releases were sent`, async () => {
+  test(`every row is correct after the server is killed ${afterMs} ms after create and release requests were sent`, async () => {
     const round = `after ${afterMs} ms`;
     const sessions = await Promise.all(
       Array.from({ length: SESSIONS_AT_ONCE }, () => server.createSession({ keepAlive: true })),

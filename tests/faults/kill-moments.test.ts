@@ -119,7 +119,7 @@ test('no open row, process or file of a session remains if the server is killed 
 });
 
 for (const afterMs of [6, 25])
-  test(`sessions of successful creates are kept if the server is killed ${afterMs} ms after creates that use warm or starting browsers`, async () => {
+  test(`confirmed sessions are kept if the server is killed ${afterMs} ms after create requests that use warm or starting browsers`, async () => {
     await waitUntilAllWarm();
     const callers = Array.from({ length: SLOTS }, () => call());
     await new Promise(resolve => setTimeout(resolve, afterMs));
@@ -134,7 +134,7 @@ for (const afterMs of [6, 25])
     }
   });
 
-test('a create that is repeated after a kill during a hanging start returns the same session, which ended with service_restart if it was pending', async () => {
+test('if the server is killed while a browser start hangs, a repeated create request returns the same session, which ended if it was pending', async () => {
   await waitUntilAllWarm();
   chromium.setBehavior('hangs');
   const callers = Array.from({ length: SLOTS }, () => call());

@@ -93,7 +93,7 @@ test('the log continues after a SIGKILL of the server, with a marker for the gap
   await client.close();
 });
 
-test('the log entries of a page up to shortly before its browser was killed are kept', async () => {
+test('when a browser is killed, the log entries of its page are kept up to shortly before the kill', async () => {
   const { session, client } = await openCountingPage({});
   await killBox(server.dataDir, session.id);
   const endedSession = await server.waitUntilEnded(session.id);

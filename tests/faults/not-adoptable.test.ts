@@ -54,7 +54,7 @@ const DAMAGES: Readonly<Record<string, (damagedSession: DamagedSession) => unkno
     renameSync(folderOf(session.id), join(dirname(server.dataDir), 'aside')),
 };
 
-test('sessions end with service_restart in eight cases in which they cannot be adopted, and another session is kept', async () => {
+test('sessions that cannot be adopted, for any of eight reasons, end with service_restart, and another session is kept', async () => {
   const keptSession = await server.createSession({ keepAlive: true });
   const create = async (): Promise<DamagedSession> => {
     const session = await server.createSession({ keepAlive: true });
@@ -111,7 +111,7 @@ async function changeBox(session: string, change: JsonObject): Promise<void> {
   }
 }
 
-test('the start of a server ends processes and removes files of its data folder that belong to no session, but ends no process of another data folder', async () => {
+test('a starting server ends processes and removes files of its data folder that belong to no session, and ends no process of another data folder', async () => {
   const keptSession = await server.createSession({ keepAlive: true });
   const strayId = '01a1fa50-5319-7450-a6b3-c787ada50631';
   await server.kill();

@@ -96,7 +96,7 @@ test('requests for files return 502 while the object store is down for a minute,
   );
 });
 
-test('a recording pauses with a gap while the disk is full and continues later, and its session continues throughout', async () => {
+test('a recording has a gap while the disk is full and continues later, and its session continues throughout', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-disk-'));
   run('mount', '-t', 'tmpfs', '-o', `size=${DISK_BYTES},mode=755`, 'berth-test', folder);
   const ballast = openSync(join(folder, 'ballast'), 'w');

@@ -40,7 +40,7 @@ afterEach(() => releaseAll(server));
 const listByStatus = (status: string) =>
   server.api<Session[]>('GET', `/v1/browsers/sessions?status=${status}`).then(({ body }) => body);
 
-test('when the server is killed under load, running sessions continue with their deadlines, and other sessions end with the right reason', async () => {
+test('after a kill under load, running sessions keep their deadlines, and starting, expired and abandoned sessions end with matching reasons', async () => {
   const shortSession = await server.createSession({ timeout: 60, keepAlive: true });
   await server.advance(55_000);
   const keptSession = await server.createSession({ keepAlive: true });

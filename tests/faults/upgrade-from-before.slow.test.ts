@@ -46,7 +46,7 @@ function installCommit(commit: string, folder: string): string {
   return join(folder, 'cli/berth.ts');
 }
 
-test('sessions that were started by the version of the day before continue in this version', async () => {
+test('sessions that were started by the version of the previous day continue in the current version', async () => {
   const commit = commitOfPreviousDay();
   assert.ok(commit, 'this clone has no commit of the day before: git fetch --unshallow');
   const folder = createTemporaryFolder();

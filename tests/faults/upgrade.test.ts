@@ -95,7 +95,7 @@ test('after SIGTERM, active clients are closed with 1001, the process exits in t
   await server.waitUntilSettled([session.id, guestSession.id]);
 });
 
-test('the session of every create that succeeds while the server handles SIGTERM exists after the restart', async () => {
+test('every session whose create request succeeds while the server handles SIGTERM exists after the restart', async () => {
   const pendingCreates = Array.from({ length: 3 }, () =>
     server.api<CreatedSession>('POST', '/v1/browsers/sessions', { body: { keepAlive: true } }).catch(() => undefined),
   );

@@ -20,7 +20,7 @@ const spawnRotation = () =>
 
 const MOMENT_COUNT = 12;
 
-test('stored data can still be read after a rotation of the master key was killed at various moments', async () => {
+test('stored data remains readable if the process that rotates the master key is killed at various moments', async () => {
   const { body } = await server.api<Context>('POST', '/v1/browsers/contexts', { body: {} });
   const path = `/v1/browsers/contexts/${body.id}/storage-state`;
   assert.equal((await server.api('POST', path, { body: STORAGE_STATE })).status, 200);

@@ -18,7 +18,7 @@ const BATCHES: readonly BatchPlan[] = [
 const fuzz = await Fuzz.open({ repeats: 4_000, recordSession: false });
 
 for (const plan of BATCHES)
-  test(`the server withstands hostile values through ${plan.entrance}, and no attacked session remains`, async () => {
+  test(`the server withstands hostile values (entrance: ${plan.entrance}), and no attacked session remains`, async () => {
     await fuzz.runBatch(plan);
     assert.ok((fuzz.report.sentCounts[plan.entrance] ?? 0) > 0, 'no hostile value was sent');
   });

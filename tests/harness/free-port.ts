@@ -4,7 +4,8 @@
 import { once } from 'node:events';
 import { createServer, type ListenOptions } from 'node:net';
 
-const PORT_MIN = 10_000;
+/** Higher than every port that Chromium refuses to connect to (the highest is 10080). */
+const PORT_MIN = 10_100;
 /** The upper limit, exclusive. By default, the kernel's range for outgoing connections begins at 32768. */
 const PORT_END = 32_000;
 const TRIES_MAX = 100;

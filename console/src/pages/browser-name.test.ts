@@ -4,7 +4,7 @@ import { browserName } from './browser-name.ts';
 
 const WEBKIT = 'AppleWebKit/537.36 (KHTML, like Gecko)';
 
-it('browserName returns the browser and the system even if the user agent contains the names of other browsers, and a general name if it knows neither', () => {
+it('browserName returns browser and system even if the user agent names other browsers, and a generic name for an unknown user agent', () => {
   const names = {
     [`Mozilla/5.0 (X11; Linux x86_64) ${WEBKIT} Chrome/156.0.0.0 Safari/537.36`]: 'Chrome on Linux',
     [`Mozilla/5.0 (Windows NT 10.0; Win64; x64) ${WEBKIT} Chrome/156.0.0.0 Safari/537.36 Edg/156.0.0.0`]:

@@ -31,7 +31,7 @@ test('removes credentials from every field of an entry', async () => {
   assert.ok(!JSON.stringify(row).includes('xxx'), JSON.stringify(row));
 });
 
-test('limits the length of texts, lists and details, and replaces control characters', async () => {
+test('limits the length of strings, lists and details, and replaces control characters', async () => {
   const manyDetails = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`n${index}`, index]));
   const { details, userAgent } = await recordEntry({
     userAgent: `a\u0000b\n${'😀'.repeat(1000)}`,

@@ -4,7 +4,7 @@ import { systemClock } from '../../kit/clock.ts';
 import type { AuditEvent } from '../audit/audit.ts';
 import { type ExpiringParts, expireHolds } from './expiring.ts';
 
-test('records each expired hold with the service as its actor, but no hold that was settled in the meantime', async () => {
+test('records each expired hold with the service as its actor, and skips a hold that was settled after the holds were listed', async () => {
   const holdOf = (purposeId: string) => ({ purposeId, purposeKind: 'invocation', applicationId: 'shop', amount: 7 });
   const trx = { credits: { expire: async (purposeId: string) => (purposeId === 'open' ? {} : undefined) } };
   const store = {

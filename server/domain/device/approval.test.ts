@@ -43,6 +43,6 @@ test('refuses a second decision with already_decided and the status that the fir
   assert.deepEqual(await denyTooLate(approvedRow), ['already_decided', { status: 'approved' }]);
 });
 
-test('refuses a decision with not_found if the code expires in the meantime', async () => {
+test('refuses a decision with not_found if the code expires before the decision is written', async () => {
   assert.deepEqual(await denyTooLate(undefined), ['not_found', undefined]);
 });

@@ -7,7 +7,7 @@ const isFromSession = createIsFromSession({
   isThisMachine: address => address === '203.0.113.7',
 });
 
-test('treats a request as sent from a session if its peer address and port are those of a connection of an egress proxy', () => {
+test('treats a request as sent from a session if its peer address and port belong to an egress proxy connection', () => {
   assert.ok(isFromSession({ address: '127.0.0.1', port: 40_000, client: '127.0.0.1' }));
   assert.ok(isFromSession({ address: '127.0.0.1', port: 40_000, client: '198.51.100.1' }), 'whatever it reports');
   assert.ok(!isFromSession({ address: '127.0.0.1', port: 40_001, client: '127.0.0.1' }));

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { isFault } from '../../kit/fault.ts';
 import { downloadName, requireUploadName } from './file-names.ts';
 
-describe('the name of an upload', () => {
+describe('requireUploadName', () => {
   for (const name of [
     'cv.pdf',
     'Grüße ☂.txt',
@@ -50,7 +50,7 @@ describe('the name of a download', () => {
     it(`${JSON.stringify(suggested)} becomes ${JSON.stringify(shown)}`, () =>
       assert.equal(downloadName(suggested), shown));
 
-  it('is truncated between characters, and keeps its extension', () => {
+  it('a long name is truncated at a character boundary, and keeps its extension', () => {
     const name = downloadName(`${'☂'.repeat(200)}.tar.gz`);
     assert.ok(Buffer.byteLength(name) <= 255 && Buffer.byteLength(name) > 250, name);
     assert.match(name, /^☂+\.gz$/);

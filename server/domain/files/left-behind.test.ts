@@ -20,7 +20,7 @@ const GUID = '00000000-0000-4000-8000-000000000002';
 const root = await mkdtemp(join(tmpdir(), 'berth-left-behind-'));
 after(() => rm(root, { recursive: true }));
 
-test('if the row of a complete download cannot be written, stores the downloads of other sessions, and that download in the next run', async () => {
+test('a download whose row cannot be written does not block the downloads of other sessions, and is stored in the next run', async () => {
   const staging = await Staging.open(root);
   const salvage = await SalvagedFiles.open(join(root, 'salvage'));
   for (const session of [BROKEN_SESSION, OTHER_SESSION]) {

@@ -34,7 +34,7 @@ function createLine(rows: object) {
 const REFUSAL = refusal('host', 1, 1);
 const waitForNextTurn = () => new Promise<void>(resolve => setImmediate(resolve));
 
-test('a create that is joining the queue when the service stops is refused, and is removed from the queue', async () => {
+test('refuses a create request that is joining the queue when the service stops, and removes the request from the queue', async () => {
   const joinResult = Promise.withResolvers<QueuePosition>();
   const { line, left, enter } = createLine({ join: () => joinResult.promise });
   const outcomePromise = enter();

@@ -17,14 +17,14 @@ test('selects as many creates as there are free slots, in order', () => {
   assert.deepEqual(nextPlacesIn([row(1)], { local: 0 }), []);
 });
 
-test('assigns a create a slot in its region only, and does not block other creates if that region has no free slot', () => {
+test('gives a create request a slot only in its own region, and does not block other requests if that region has no free slot', () => {
   const farRow = row(1, A, { region: 'far' });
   assert.deepEqual(nextPlacesIn([farRow, row(2, B)], { local: 1 }), [2]);
   assert.deepEqual(nextPlacesIn([farRow, row(2, B)], { local: 1, far: 1 }), [1, 2]);
   assert.deepEqual(nextPlacesIn([row(1), row(2, B)], { local: 1, far: 1 }), [1, 2]);
 });
 
-test('selects the first waiting create of an application that is at its limit, without taking a free slot, and skips the later creates of that application', () => {
+test('selects the first waiting create of an application at its limit without using a free slot, and skips the later creates of that application', () => {
   const limitedRow = row(1, A, { why: 'concurrent' });
   assert.deepEqual(
     nextPlacesIn([limitedRow, row(2, A, { why: 'concurrent' }), row(3, A), row(4, B)], { local: 1 }),

@@ -201,7 +201,7 @@ describe('control by a viewer', () => {
     await lease.close(false);
   });
 
-  test('passes queued input when the session is left to the next process', async () => {
+  test('passes queued input when the lease is closed before the session ends', async () => {
     const { lease } = await setup();
     await lease.take(ANNA);
     const pendingVerdict = requireWait(lease.judgeInput('Input.insertText'));

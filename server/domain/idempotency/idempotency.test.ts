@@ -127,7 +127,7 @@ test('refuses a waiting identical request after 30 seconds, or when its own call
   run.abandon();
 });
 
-test('returns the response to an identical request that is running in another process, by polling for it', async () => {
+test('polls for the response of an identical request that is running in another process, and returns the response', async () => {
   const { here, elsewhere } = createProcesses();
   const run = await beginFirst(elsewhere);
   const waitingRequest = here.begin(WRITE, signal);

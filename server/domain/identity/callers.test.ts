@@ -252,13 +252,13 @@ test('reports the first use of a token only once', async () => {
   assert.deepEqual(seen.notices, ['first account-1 token-1 127.0.0.1']);
 });
 
-test('stops listening for notifications when it is closed', async () => {
+test('Callers.close stops listening for notifications', async () => {
   const { callers, seen } = await setup();
   await callers.close();
   assert.ok(seen.closed);
 });
 
-test('authenticates a person by the cookie of a human session, but not by the cookie value as a bearer credential, and not after the idle timeout', async () => {
+test('authenticates a person by cookie until the idle timeout, and refuses the cookie value as a bearer credential', async () => {
   const { callers, clock, seen } = await setup();
   const cookie = personCookie.text.reveal();
   const { via } = await callers.authenticate({ cookie, ip: '::1' }, 'human');
@@ -278,7 +278,7 @@ test('authenticates a person by the cookie of a human session, but not by the co
   assert.equal((await catchRefusal(callers.authenticate({ cookie, ip: '::1' }, 'human'))).code, 'invalid_credentials');
 });
 
-test('accepts a person after the cached idle timeout if a use has extended the timeout', async () => {
+test('accepts a person after the cached idle timeout if an earlier request extended the timeout', async () => {
   const { callers, clock, seen } = await setup();
   const credentials = { cookie: personCookie.text.reveal(), ip: '::1' };
   clock.ms = 40 * SECOND_MS;

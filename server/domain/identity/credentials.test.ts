@@ -38,10 +38,10 @@ test('does not recognize a credential with one mistyped character', () => {
 });
 
 const UNRECOGNIZED_TEXTS: Readonly<Record<string, string>> = {
-  'an empty text': '',
+  'an empty string': '',
   'a prefix alone': 'bak_',
-  'a text that is too short': 'bak_short',
-  'a text with an unknown prefix': `bxx_${'a'.repeat(49)}`,
+  'a string that is too short': 'bak_short',
+  'a string with an unknown prefix': `bxx_${'a'.repeat(49)}`,
   'a credential that is followed by a space': `${mint('personal_token').text.reveal()} `,
 };
 for (const [what, text] of Object.entries(UNRECOGNIZED_TEXTS))

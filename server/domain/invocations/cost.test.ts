@@ -9,10 +9,16 @@ const meteredUse = { seconds: 6, bytes: 1_500_000 };
 const METERED_COST = 615;
 
 for (const [what, price, input, maxCost, amount] of [
-  ['the time limit of its session and 50 megabytes', 0, { timeoutMs: 30_000 }, undefined, 90 * 100 + 500],
-  ['the time of its hand-off steps', 0, { steps: [{ do: 'handoff', ttlSeconds: 60 }] }, undefined, 750 * 100 + 500],
+  ['credit for the time limit of its session and 50 megabytes', 0, { timeoutMs: 30_000 }, undefined, 90 * 100 + 500],
   [
-    'the default time limit of a call and 50 megabytes if the call sets no time limit',
+    'credit for the duration of its hand-off steps',
+    0,
+    { steps: [{ do: 'handoff', ttlSeconds: 60 }] },
+    undefined,
+    750 * 100 + 500,
+  ],
+  [
+    'credit for the default time limit and 50 megabytes if the call sets no time limit',
     0,
     {},
     undefined,
@@ -31,11 +37,11 @@ test('a call holds no credit if all rates are 0, regardless of its price and max
   assert.equal(reservationOf(NONE, 40, {}, 0), 0));
 
 for (const [what, price, input, maxCost] of [
-  ['less than one second', 0, {}, 99],
-  ['less than one second in addition to the price', 40, {}, 139],
+  ['less than one second of browser time', 0, {}, 99],
+  ['less than one second of browser time in addition to the price', 40, {}, 139],
   ['less than the price of a call in an existing session', 40, { sessionId: 's' }, 39],
 ] as const)
-  test(`a call is refused if its maxCost allows ${what}`, () =>
+  test(`a call is refused if its maxCost covers ${what}`, () =>
     assert.throws(
       () => reservationOf(RATES, price, input, maxCost),
       error => isFault(error, 'invalid_request'),

@@ -146,7 +146,7 @@ test('a recovered call whose start fails unexpectedly does not block the calls a
   );
 });
 
-test('ends a recovered call as failed if its input cannot be opened, and still runs the calls after it', async () => {
+test('ends a recovered call as failed if its input cannot be decrypted, and still runs the calls after it', async () => {
   const ends: InvocationEnd[] = [];
   const startedId = Promise.withResolvers<unknown>();
   const next: InvocationRow = { ...row, id: newId<InvocationId>(NOW) };

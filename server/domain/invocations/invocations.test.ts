@@ -53,14 +53,14 @@ function setup(refusedCount: number) {
   return { call, started: startedRows, inserts: () => insertCount };
 }
 
-describe('equal calls of another process that are refused before their start', () => {
+describe('calls that wait for an equal call of another process', () => {
   test('a call makes its own attempt if the equal call that it waits for is refused', async () => {
     const { call, started: startedRows } = setup(1);
     const { invocation, isReplayed } = await call();
     assert.deepEqual([[...startedRows.keys()], isReplayed], [[invocation.id], false]);
   });
 
-  test('a call is refused after three equal calls were refused, and nothing is started', async () => {
+  test('a call is refused without being started after three equal calls were refused', async () => {
     const { call, started: startedRows, inserts } = setup(4);
     await assert.rejects(call, { code: 'idempotency_conflict' });
     assert.deepEqual([inserts(), startedRows.size], [3, 0]);

@@ -17,7 +17,7 @@ const refusedWith = (details: object) => (error: unknown) => {
   return true;
 };
 
-test('allows each credential to send the requests of one minute at once, and then limits the credential to the refill rate', () => {
+test('lets each credential use the limit of a full minute at once, and then restricts the credential to the refill rate', () => {
   const { rates, clock } = createRates(3, 30);
   for (let sent = 0; sent < 3; sent++) rates.take(key('a'), false);
   const details = { limit: 3, used: 3, scope: 'credential', name: 'readsPerMinute' };

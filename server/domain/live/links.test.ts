@@ -36,7 +36,7 @@ describe('live view tokens', () => {
     }
   });
 
-  test('a token is refused if its right was changed from view to control', () => {
+  test('a token is refused if its permission was changed from view to control', () => {
     const [, signature] = links.tokenOf(claims).split('.');
     const forgedClaims = Buffer.from(JSON.stringify([session, 'control', '', 4_000_000_000, 3, keyId])).toString(
       'base64url',

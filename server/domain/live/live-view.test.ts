@@ -62,7 +62,7 @@ test('masks an adopted session before its pages are recorded, even if the masked
   await view.leaseOf(sessionId)?.close(false);
 });
 
-test('keeps no lease and no hold for an adopted session if attend rejects', async () => {
+test('releases the lease and the hold of an adopted session if attend rejects', async () => {
   const clock = new TestClock();
   let holdCount = 0;
   const live = {

@@ -71,7 +71,7 @@ test('giving back control drops queued input, and whenInputSent resolves once th
 });
 
 for (const when of ['before', 'after'] as const)
-  test(`if control is given back ${when} the list of a select element is shown, no list remains, and the next press and release are sent`, async () => {
+  test(`no select list remains if control is given back ${when} the list is shown, and the next press and release are sent`, async () => {
     const selectDescription = Promise.withResolvers<object>();
     const evaluateCall = Promise.withResolvers<void>();
     const mouseEventTypes: unknown[] = [];

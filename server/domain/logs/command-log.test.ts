@@ -52,7 +52,7 @@ test('redacts the text of an expression in later entries, even if the expression
   assert.match(lines.join(''), /Page\.frameNavigated.*\?q=\[redacted\]/);
 });
 
-test('parses the oldest queued commands at once if too many commands are queued', async () => {
+test('parses the oldest queued commands immediately if too many commands are queued', async () => {
   const rows = { write: async () => {} };
   const clock: Clock = { ...systemClock, monotonicMs: () => 0 };
   const log = new SessionLog({ application, session, rows, clock, log: silentLog });

@@ -68,7 +68,7 @@ describe('redactUrl', () => {
     assert.ok(!cleanUrl.includes(SECRET), cleanUrl);
   });
 
-  it('redacts secrets at every position before the end of a truncated URL', () => {
+  it('redacts a secret at any position of a URL that is truncated', () => {
     for (const filler of ['a=b&', 'pw=x&', `token=${'x'.repeat(40)}&`, 'n=%2Fa%3Fb%3Dc&'])
       for (let count = 0; count <= 800; count += 1 + (count % 7)) {
         const url = `https://a.test/?${filler.repeat(count)}token=${SECRET}&${filler.repeat(800)}`;

@@ -61,7 +61,7 @@ describe('SessionLog', () => {
     scene.assertNoGap();
   });
 
-  it('continues the log of an earlier process with a gap marker, and counts its entries towards the limits', async () => {
+  it('continues the log of an earlier process with a gap marker, and counts the earlier entries towards the limits', async () => {
     const scene = new Scene();
     const used = { console: { entries: SHARES.console.entries - 1, bytes: 10 } };
     const log = new SessionLog(scene.parts, { last: 41, kinds: used, consoleStoredUntilMs: 0 });
@@ -137,7 +137,7 @@ describe('SessionLog', () => {
     );
   });
 
-  it('truncates an entry that is too long, and marks the entry as cut', async () => {
+  it('truncates an entry that is too long, and marks the entry as truncated', async () => {
     const scene = new Scene();
     const log = new SessionLog(scene.parts);
     log.add(consoleEntry('x'.repeat(100_000)));

@@ -27,7 +27,7 @@ test('joins typed characters into words, and applies corrections with backspace'
   assert.ok(!typedText.occursIn('abc') && !typedText.occursIn('hunter2abc'.slice(1, 7)));
 });
 
-test('remembers a long text only once, and removes the oldest text first', () => {
+test('remembers a long typed string only once, and removes the oldest string first', () => {
   const typedText = new TypedText();
   typedText.rememberText('first-of-all-1');
   for (const character of 'x'.repeat(200).concat('-1')) typedText.addCharacter('page', character);
@@ -43,7 +43,7 @@ test('does not remember ordinary words and URLs', () => {
   assert.ok(!typedText.occursIn('red running shoes at https://shop.test/ 12'));
 });
 
-test('remembers texts in nested arguments', () => {
+test('remembers strings in nested arguments', () => {
   const typedText = new TypedText();
   typedText.rememberPassed([{ value: { o: [{ k: 'value', v: 'deep-S3cret' }] } }]);
   assert.ok(typedText.occursIn('deep-S3cret'));
@@ -64,7 +64,7 @@ test('does not remember arguments that are selectors, paths or code', () => {
   for (const text of passedArguments) assert.ok(!typedText.occursIn(text), text);
 });
 
-test('separates texts typed into two fields, and joins characters even if other commands were sent between them', () => {
+test('separates the text of two fields, and joins typed characters even if other commands were sent in between', () => {
   const typedText = new TypedText();
   for (const character of 'name-42') typedText.addCharacter('page', character);
   typedText.endWord('page');

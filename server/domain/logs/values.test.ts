@@ -10,7 +10,7 @@ test('truncates long text, and replaces lone surrogates in text', () => {
   assert.deepEqual(plainMembers(said, ['half', 'object']), { half: 'a\ufffd' });
 });
 
-test('converts a value of any depth and size to a short text', () => {
+test('converts a value of any depth and size to a short string', () => {
   const deep: unknown = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
   assert.match(prunedJson(deep), /^\[+"…"\]+$/);
   const wide = prunedJson({ list: Array.from({ length: 100_000 }, (_, at) => at) });

@@ -34,7 +34,7 @@ test('viewers and developers cannot change members', () => {
       for (const role of [...ROLES, undefined]) assert.equal(outcomeOf(by, member, role), 'permission_denied');
 });
 
-test('admins may make all changes that do not involve the role owner, and owners may make all changes, with a step-up if they involve that role', () => {
+test('only owners, after a step-up, may make changes that involve the owner role; admins and owners may make all other changes', () => {
   for (const member of ROLES)
     for (const role of [...ROLES, undefined]) {
       const isAboutOwner = member === 'owner' || role === 'owner';

@@ -29,7 +29,7 @@ test('if no place is given, selects the first pool in the US, or the first pool 
   assert.equal(poolNameFor(undefined, []), undefined);
 });
 
-test('selects a pool only if it specifies each requested part of the place', () => {
+test('selects only a pool that specifies every requested part of the place', () => {
   assert.equal(poolNameFor({ country: 'DE' }), 'berlin');
   assert.equal(poolNameFor({ country: 'US', state: 'NY' }), 'ny');
   assert.equal(poolNameFor({ country: 'US', city: 'Los Angeles' }), 'la');

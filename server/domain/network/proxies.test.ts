@@ -16,7 +16,7 @@ const read = (asked: RequestedProxies, given = pools): Routes =>
       patterns.map(pattern => (pattern?.startsWith('(?=') ? 'look-ahead is not supported' : undefined)),
   });
 
-test('returns no routes for proxies: false, and a single route through the pool, with the time zone of the pool, for proxies: true', () => {
+test('proxies: false gives no routes, and proxies: true gives a single route through the pool and the time zone of the pool', () => {
   assert.deepEqual(read(false), { routes: [], timeZone: undefined });
   assert.deepEqual(read(true), { routes: [{ by: tokyo }], timeZone: 'Asia/Tokyo' });
 });
@@ -36,7 +36,7 @@ test('converts proxy rules into routes with the same order and patterns', () => 
   assert.equal(timeZone, undefined, 'not everything goes through the pool');
 });
 
-test('sets no time zone if a pool has a pattern or comes after another rule', () => {
+test('sets no time zone if the rule for a pool has a pattern or follows another rule', () => {
   assert.equal(read([{ type: 'browserbase', domainPattern: 'a' }]).timeZone, undefined);
   assert.equal(read([{ type: 'none', domainPattern: 'a' }, { type: 'browserbase' }]).timeZone, undefined);
   assert.equal(read([{ type: 'browserbase' }]).timeZone, 'Asia/Tokyo');

@@ -23,7 +23,7 @@ const params = (segments: readonly SegmentRow[], isWhole = false): PlaylistParam
 
 const allSegments = [segment(1, 0, 6000), segment(2, 6000, 6000), segment(3, 12_000, 850)];
 
-test('a playlist has the type EVENT and only grows until its page is complete, and then has the type VOD and an end tag', () => {
+test('until its page is complete, a playlist has the type EVENT and only grows; then the type becomes VOD and an end tag is added', () => {
   const earlyPlaylist = playlist(params(allSegments.slice(0, 1)));
   const laterPlaylist = playlist(params(allSegments.slice(0, 2)));
   assert.ok(laterPlaylist.startsWith(earlyPlaylist));

@@ -13,7 +13,7 @@ import { recordingWatcher } from './watcher.ts';
 
 const ID = '0190a000-0000-7000-8000-000000000001';
 
-test('reports all pages beyond the limit in one event, and lists each such page in the replays', async () => {
+test('reports all pages beyond the limit in one event, and records each of these pages as omitted', async () => {
   const recordedPages: number[] = [];
   const omittedPages: OmittedPage[] = [];
   const events: NamedEvent[] = [];
@@ -68,7 +68,7 @@ test('reports all pages beyond the limit in one event, and lists each such page 
   assert.deepEqual(omittedPages.at(-1), { why: 'too_many_at_once', targetId: 'tab-9', page: 9 });
 });
 
-test('ends the recording of a session whose start failed, because such a session is not salvaged', () => {
+test('ends the recording of a session that failed to start and was not salvaged', () => {
   const finishedIds: string[] = [];
   const recordedIds = new Set([ID]);
   const recorder = {

@@ -34,7 +34,7 @@ test('refuses only the session whose adoption caused the process to exit', async
   assert.equal(next.refusal(ID), undefined);
 });
 
-test('clears the attempts of a stable session, and all attempts on a normal shutdown', async () => {
+test('clears the adoption attempts of a stable session, and all adoption attempts on a normal shutdown', async () => {
   const clock = new ManualClock();
   for (let start = 0; start < 2 * ATTEMPTS_MAX; start++) {
     const notes = openNotes('stable', clock);

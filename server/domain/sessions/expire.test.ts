@@ -36,7 +36,7 @@ const CASES: Array<[string, Partial<SessionRow>, number, string | undefined]> = 
   ['does not end a session to which a client has just returned', { releaseAt: BEFORE_NOW }, 1, undefined],
   ['does not end a session during its grace period', { releaseAt: AFTER_NOW }, 0, undefined],
   [
-    'completes an end that was decided but not completed',
+    'ends a session whose end was decided but not completed',
     { end: { status: 'ERROR', reason: 'crashed' } },
     1,
     'crashed',

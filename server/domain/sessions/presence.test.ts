@@ -81,7 +81,7 @@ test('a session that has only had guests begins its grace period when the last g
   assert.deepEqual(writtenChanges, ['connected', 'last left']);
 });
 
-test('the deadline is connectBy before the first client, undefined while a client is connected, and then the end of the grace period', () => {
+test('the deadline is connectBy until the first client connects, undefined while a client is connected, and then the end of the grace period', () => {
   const connectBy = new Date('2026-11-26T12:05:00Z');
   const { presence, clock } = createScene({ connectBy });
   assert.equal(presence.deadline, connectBy);
@@ -112,7 +112,7 @@ test('a change of presence that could not be written stays pending until a retry
   assert.equal(presence.hasUnwrittenChange, false);
 });
 
-test('a grace period sets the deadline of a session without clients, and not that of a session with clients', () => {
+test('a grace period sets the deadline only of a session without clients', () => {
   const { presence, clock } = createScene();
   presence.noteConnected();
   presence.startGrace();

@@ -30,7 +30,7 @@ function scene(places = 2) {
   return { clock, gate, began: startedNames, work, end };
 }
 
-test('runs as many starts at once as there are places, and the other starts in order of arrival', async () => {
+test('runs as many starts at once as there are places, and then runs the waiting starts in order of arrival', async () => {
   const { gate, began: startedNames, work, end } = scene();
   const all = ['a', 'b', 'c', 'd'].map(name => gate.inTurn(work(name), NOT_ABORTED));
   await waitForTurns();
@@ -41,7 +41,7 @@ test('runs as many starts at once as there are places, and the other starts in o
   await Promise.all(all);
 });
 
-test('hold runs a start immediately even if no place is free, and the start takes a place', async () => {
+test('hold runs a start immediately even if no place is free, and the start counts as using a place', async () => {
   const { gate, began: startedNames, work, end } = scene(1);
   const all = [gate.hold(work('a')), gate.hold(work('b')), gate.inTurn(work('c'), NOT_ABORTED)];
   await waitForTurns();

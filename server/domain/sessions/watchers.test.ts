@@ -18,7 +18,7 @@ const remains = { folder: '/nowhere', uploads: '/nowhere', uid: undefined };
 const watchers = (...list: Watcher[]): Watchers => new Watchers(list, silentLog);
 
 describe('watchers', () => {
-  test('check groups the settings to store by the name of the watcher, and omits watchers that return none', async () => {
+  test('check returns the settings of each watcher under the name of the watcher, and omits watchers without settings', async () => {
     const two = watchers(
       { name: 'a', check: async () => ({ storedSettings: { one: 1 } }) },
       { name: 'b', check: async () => undefined },
@@ -84,7 +84,7 @@ describe('watchers', () => {
     assert.deepEqual(attendedNames, ['b', 'a', 'c']);
   });
 
-  test('attend rejects only after all watchers have finished if one watcher fails, so that all attendances can be ended', async () => {
+  test('if one watcher fails, attend rejects only after the other watchers have finished attending', async () => {
     const attendedNames: string[] = [];
     const slow: Watcher = {
       name: 'slow',

@@ -47,7 +47,7 @@ test('returns a checkout to a waiting caller within 200 ms after its status has 
   assert.ok(nowMs - CREDITED_AFTER_MS < REPORT_DELAY_MAX_MS, `${nowMs - CREDITED_AFTER_MS} ms later`);
 });
 
-test('reports not_found for a checkout of an application that the caller cannot access, but not for a failure of the database', async () => {
+test('reports not_found if the caller cannot access the application of the checkout, but not if the database fails', async () => {
   const readWith = (applications: object) => {
     const store = { checkouts: { get: async () => row } };
     const topUps = new TopUps({ clock: systemClock, store, applications } as unknown as TopUpsParts);

@@ -12,5 +12,5 @@ for (const [counts, share, value] of [
   [[1, 0, 1, 0], 1, 40],
   [[1, 0, 0, 1], 0.95, 40],
 ] as const)
-  test(`for the counts ${counts.join(', ')}, the quantile ${share} is ${value}`, () =>
+  test(`the ${share} quantile of the bucket counts ${counts.join(', ')} is ${value}`, () =>
     assert.equal(quantile(BOUNDS, counts, share), value));

@@ -38,14 +38,14 @@ function scene(deliveriesToTake: DeliveryRow[]) {
   return { prompts, delivered: deliveredIds, run };
 }
 
-test('does not prompt the task again for a webhook that is due but has nothing to send', async () => {
+test('does not trigger the send task again for a due webhook that has nothing to send', async () => {
   const { prompts, run } = scene([]);
   await run();
   await run();
   assert.deepEqual(prompts, []);
 });
 
-test('prompts the task again after a delivery, so that webhooks that wait for a lane are handled', async () => {
+test('triggers the send task again after a delivery, in case other webhooks are waiting', async () => {
   const { prompts, delivered: deliveredIds, run } = scene([DELIVERY]);
   await run();
   assert.deepEqual([deliveredIds, prompts], [['d'], ['send_webhooks']]);

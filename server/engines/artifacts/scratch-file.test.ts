@@ -8,7 +8,7 @@ import { ScratchFile } from './scratch-file.ts';
 const folder = await mkdtemp(join(tmpdir(), 'berth-scratch-'));
 after(() => rm(folder, { recursive: true }));
 
-test('a scratch file returns the appended parts in any order, and has no name in the folder', async () => {
+test('the parts of a scratch file can be read in any order, and the folder does not list the file', async () => {
   const file = await ScratchFile.create(folder);
   const appendedTexts = ['first', '', 'a third, longer part'];
   const extents = [];

@@ -6,7 +6,7 @@ import { Passwords } from './passwords.ts';
 /** More computations than may run and wait at the same time. */
 const TOO_MANY_HASHES = 40;
 
-test('a check without a hash returns false after an earlier check was rejected because too many were waiting', async () => {
+test('a password check without a stored hash returns false, even after an earlier check was rejected because of overload', async () => {
   const passwords = new Passwords();
   const hashPromises = Array.from({ length: TOO_MANY_HASHES }, () =>
     passwords.hash('a password').catch(() => undefined),

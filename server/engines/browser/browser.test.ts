@@ -22,7 +22,7 @@ function failingScript(method: string): ScriptedBrowser['script'] {
   };
 }
 
-test('opens a new observation on another channel after an observation could not be opened', {
+test('opens an observation on a new channel after an earlier observation could not be opened', {
   timeout: TEST_TIMEOUT_MS,
 }, async context => {
   const { browser, scriptedBrowser } = await connect(context);

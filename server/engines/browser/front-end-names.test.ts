@@ -4,7 +4,7 @@ import { findReferences } from './front-end-names.ts';
 
 const referencesIn = (path: string, content: string): string[] => [...findReferences(path, Buffer.from(content))];
 
-test('finds the files that imports, workers, images and styles refer to', () => {
+test('finds the files referenced by imports, workers, images and styles', () => {
   const text = `import"../shell/shell.js";import*as a from"./a-b.js";const b=()=>import('../../panels/x/x.js');
     new URL("../../Images/3d.svg",import.meta.url);new Worker(new URL('../w/w-entrypoint.js', import.meta.url))`;
   assert.deepEqual(referencesIn('entrypoints/app/app.js', text), [

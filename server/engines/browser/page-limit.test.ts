@@ -6,7 +6,7 @@ function openPages(limit: PageLimit, count: number): void {
   for (let n = 0; n < count; n++) assert.ok(limit.admits(`page-${n}`));
 }
 
-test('refuses a page beyond the limit, and admits one after another has closed', () => {
+test('refuses a page beyond the limit, and admits a new page after an open page is closed', () => {
   const limit = new PageLimit();
   limit.activate();
   openPages(limit, OPEN_PAGES_MAX);
@@ -17,7 +17,7 @@ test('refuses a page beyond the limit, and admits one after another has closed',
   assert.equal(limit.admits('later'), true);
 });
 
-test('a refused page does not count, and is forgotten when it is closed', () => {
+test('closing a refused page forgets that page, but makes no room for another page', () => {
   const limit = new PageLimit();
   limit.activate();
   openPages(limit, OPEN_PAGES_MAX);
@@ -26,14 +26,14 @@ test('a refused page does not count, and is forgotten when it is closed', () => 
   assert.deepEqual([limit.isRefused('refused'), limit.isReached], [false, true]);
 });
 
-test('keeps all pages that existed before it was activated', () => {
+test('keeps all pages that existed before the limit was activated, even if there are more than the limit allows', () => {
   const limit = new PageLimit();
   openPages(limit, OPEN_PAGES_MAX + 5);
   limit.activate();
   assert.equal(limit.admits('new'), false);
 });
 
-test('admits a page of the server at the limit', async () => {
+test('admits a page that the server itself creates, even if the limit is reached', async () => {
   const limit = new PageLimit();
   limit.activate();
   openPages(limit, OPEN_PAGES_MAX);
@@ -42,7 +42,7 @@ test('admits a page of the server at the limit', async () => {
   assert.equal(limit.admits('new'), false);
 });
 
-test('reports each refused page once, including those before the listener was set', () => {
+test('reports each refused page once, including pages that were refused before the listener was set', () => {
   const limit = new PageLimit();
   limit.activate();
   openPages(limit, OPEN_PAGES_MAX);

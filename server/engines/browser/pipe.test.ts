@@ -70,7 +70,7 @@ function openFixture(context: TestContext): Fixture {
   };
 }
 
-test('delivers the messages of a read one by one, and then reports the end of the batch', {
+test('delivers the messages from a single read one by one, and then reports the end of the batch', {
   timeout: TEST_TIMEOUT_MS,
 }, async context => {
   const { events, waitForMessages, write } = openFixture(context);
@@ -124,7 +124,7 @@ test('writes all messages of one event loop turn together, each terminated by a 
   assert.equal(read(), '{"id":1}\0{"id":2}\0');
 });
 
-test('sends a message larger than the FIFO completely, in order with small messages', {
+test('sends all of a message that is larger than the FIFO, and keeps the order of all messages', {
   timeout: TEST_TIMEOUT_MS,
 }, async context => {
   const { pipe, read } = openFixture(context);

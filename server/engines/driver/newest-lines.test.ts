@@ -7,7 +7,7 @@ test('returns all lines if they fit', () => {
   assert.equal(newestLines([]), '');
 });
 
-test('omits the oldest of more than 200 lines', () => {
+test('omits the oldest lines if there are more than 200', () => {
   const [note, ...lines] = newestLines(Array.from({ length: 203 }, (_, n) => `line ${n}`)).split('\n');
   assert.equal(note, '(3 earlier entries are not shown)');
   assert.deepEqual([lines.length, lines[0], lines.at(-1)], [200, 'line 3', 'line 202']);

@@ -63,7 +63,7 @@ test('a range covers exactly the addresses with its prefix, at every prefix leng
       }
 });
 
-test('a range covers only its own port and family, and matches a target exactly only if it is that one address with that port', () => {
+test('a range covers only its own port and family, and an exact match requires a range of one address with the same port', () => {
   const rangeWithPort = toRange({ address: '127.0.0.1', prefix: 32, family: 4, port: 9100 });
   const loopback = parseAddress('127.0.0.1');
   const six = parseAddress('7f00:1::');

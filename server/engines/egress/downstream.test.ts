@@ -68,7 +68,7 @@ test('limits the number of large buffers, and gives a connection a small buffer 
   assert.equal(bigReads.acquire(), false, 'a second close must not release again');
 });
 
-test('stops reading when the browser does not read, with at most 512 KiB unsent', async t => {
+test('stops reading if the browser does not read, and holds at most 512 KiB of unsent data', async t => {
   const socket = await browser(t, false);
   const downstream = new Downstream(new BigReads(1));
   let continueCount = 0;

@@ -58,7 +58,7 @@ test('uses the host of the URL, not the Host header', () => {
   ]);
 });
 
-test('the framing of a body is none, length or chunked, or unknown if it is ambiguous, and a POST without a body gets Content-Length: 0', () => {
+test('determines the framing of a body, returns unknown for ambiguous headers, and sends Content-Length: 0 in a POST without a body', () => {
   assert.equal(framingOf([]), 'none');
   assert.equal(framingOf(['Content-Length', '0']), 'none');
   assert.equal(framingOf(['content-length', '7']), 'length');

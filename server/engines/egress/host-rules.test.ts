@@ -28,7 +28,7 @@ test('uses the default for host names that match no entry', () => {
   assert.deepEqual(allowedOf({ allow: ['a.test'], deny: [], default: 'deny' }, ['a.test', 'b.test']), ['a.test']);
 });
 
-test('matches an IP address only with an entry for exactly this address', () => {
+test('matches an IP address only with an entry for exactly that address', () => {
   const policy = { allow: ['93.184.216.34', '2606:2800:220:1::9'], deny: [], default: 'deny' } as const;
   const hosts = ['93.184.216.34', '93.184.216.3', '2606:2800:220:1::9', '2606:2800:220:1::8'];
   assert.deepEqual(allowedOf(policy, hosts), ['93.184.216.34', '2606:2800:220:1::9']);

@@ -85,7 +85,7 @@ test("does not overwrite chunks in the socket's own buffer, even if isFlushed re
   assert.equal(text, PIECES.join(''));
 });
 
-test('does not mix the first reads of several sockets', async t => {
+test('does not mix up the data that several sockets read into the shared buffer', async t => {
   const pairs = await Promise.all([pair(t), pair(t), pair(t)]);
   const pieces: Buffer[] = [];
   for (const { ours, other } of pairs) {

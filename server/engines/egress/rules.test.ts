@@ -108,7 +108,7 @@ test('applies the rule of each IPv4 range from its first to its last address', (
     for (const address of sampleAddresses(first, last)) assert.equal(check(address), rule, address);
 });
 
-test('applies the rule of an IPv4 address to the IPv6 addresses that embed it', () => {
+test('applies the rule of an IPv4 address, or a stricter rule, to the IPv6 addresses that embed it', () => {
   for (const [first, last, rule] of IPV4_RANGES)
     for (const address of sampleAddresses(first, last)) {
       const six = ipv4ToHex(address);
@@ -129,7 +129,7 @@ test('applies the rule of an IPv4 address to the IPv6 addresses that embed it', 
     }
 });
 
-test('in an allowed local NAT64 prefix, refuses a private IPv4 address at each of the four positions, and allows a public one', () => {
+test('in an allowed local NAT64 prefix, refuses a private IPv4 address embedded at any of the four possible positions, and allows a public one', () => {
   const all = [open('64:ff9b:1::/48')];
   assert.equal(check('64:ff9b:1::a09:909', all), 'private');
   assert.equal(check('64:ff9b:1:a09:9:900::', all), 'private');
@@ -190,7 +190,7 @@ test('applies the rule of each IPv6 range, and refuses unallocated space', () =>
   for (const [address, rule] of IPV6_CASES) assert.equal(check(address), rule, address);
 });
 
-test('applies the rules of the table to addresses from the entire IPv4 space', () => {
+test('applies the rule of the matching range to sample addresses from the entire IPv4 space', () => {
   for (let addressNumber = 0; addressNumber <= 0xffffffff; addressNumber += 65_521) {
     const address = numberToIpv4(addressNumber);
     const row = IPV4_RANGES.find(

@@ -70,7 +70,7 @@ test('does not treat the public port of a TLS proxy in front of the service as t
   assert.equal(machine.has(addressOf('192.168.77.1'), 80), true);
 });
 
-test('finds a listener bound to one address only at that address', () => {
+test('finds a listener that is bound to one address at that address only, except that 0.0.0.0 also reaches 127.0.0.1', () => {
   const four = machineOf({ listeners: [{ host: '127.0.0.1', port: 8080 }] });
   assert.equal(four.listens(addressOf('127.0.0.1'), 8080), true);
   assert.equal(four.listens(addressOf('0.0.0.0'), 8080), true, 'Linux connects this address to loopback');

@@ -40,7 +40,7 @@ test('a read omits an incomplete record at the end of a truncated log', async ()
   assert.deepEqual(readLocalStorage(writtenFiles), []);
 });
 
-test('CRC-32C and Snappy give the known results for known data, and Snappy refuses invalid data', async () => {
+test('CRC-32C and Snappy return the expected results for known inputs, and Snappy refuses invalid data', async () => {
   assert.equal(crc32c(Buffer.from('123456789')), 0xe3069283);
   assert.equal(decompressSnappy(Buffer.from('09086162630903', 'hex')).toString(), 'abcabcabc');
   for (const bad of ['ff', '09086162', '09086162630909', '09086162630900', '01f0ff', 'ffffffff7f00'])

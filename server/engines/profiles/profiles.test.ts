@@ -23,7 +23,7 @@ for (const { what, tar, isFinal } of [
   { what: 'ends before its end marker', tar: wholeTar.subarray(0, 1_024), isFinal: false },
   { what: 'is invalid', tar: invalidTar, isFinal: true },
 ])
-  test(`packing a profile whose tar ${what} fails ${isFinal ? 'for good' : 'in a way that allows a retry, because the writer may have been killed'}`, async () => {
+  test(`packing a profile whose tar ${what} fails ${isFinal ? 'permanently' : 'with an error that allows a retry'}`, async () => {
     const readTar: FolderAccess['readTar'] = (_folder, _names, consume) => consume(Readable.from([tar]));
     const folders = { readTar, remove: async () => {} } as unknown as ProfilesOptions['folders'];
     const profiles = new Profiles({ root, keys: {} as unknown as ProfilesOptions['keys'], folders });

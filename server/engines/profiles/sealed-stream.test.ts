@@ -34,7 +34,7 @@ function* pieces(bytes: Buffer, length: number): Generator<Buffer, void> {
 }
 
 for (const length of [0, 1, 64 * KIB - 1, 64 * KIB, 64 * KIB + 1, 300_000])
-  test(`returns the original ${length} bytes of a sealed stream, whatever the size of the pieces in which it arrives`, async () => {
+  test(`restores the original ${length} bytes of a sealed stream, regardless of the chunk size`, async () => {
     const plainBytes = randomBytes(length);
     const sealedBytes = await seal(plainBytes);
     for (const pieceBytes of [1_000, sealedBytes.length]) {
@@ -44,7 +44,7 @@ for (const length of [0, 1, 64 * KIB - 1, 64 * KIB, 64 * KIB + 1, 300_000])
     }
   });
 
-test('opening altered, truncated, swapped or appended data fails, and outputs only unaltered bytes', async () => {
+test('opening a sealed stream that was altered, truncated, reordered or extended fails, and outputs only original bytes', async () => {
   const plainBytes = randomBytes(200_000);
   const sealedBytes = await seal(plainBytes);
   const chunkBytes = 64 * KIB + 16;

@@ -14,7 +14,7 @@ test('once a session reaches its limit, the backlog is full for that session onl
   assert.equal(backlog.isFullFor('one'), false);
 });
 
-test('the backlog is full for all sessions at the limit of the host', () => {
+test('the backlog is full for all sessions while their total is at the limit of the host', () => {
   const backlog = new Backlog({ sessionBytes: 100, hostBytes: 150 });
   backlog.recordChange('one', 80);
   backlog.recordChange('other', 70);

@@ -150,7 +150,7 @@ test('waits 750 milliseconds before it captures a page that has not painted yet'
   assert.deepEqual(otherTab.sentMethods, ENABLE_METHODS);
 });
 
-test('captures a page immediately on its first paint, for a viewer, or when a frame is requested', async () => {
+test('captures a page immediately on its first paint, when a viewer arrives, or when a frame is requested', async () => {
   const conditions: CaptureConditions = { isWatched: false, until: Promise.resolve() };
   const causes: ReadonlyArray<(page: ReturnType<typeof startUnpaintedCapture>) => unknown> = [
     ({ tab }) => tab.emit('Page.lifecycleEvent', { name: 'firstPaint' }),
@@ -186,7 +186,7 @@ test('restarts the screencast for a loaded page only if the page has not sent a 
   capture.close();
 });
 
-test('allows three frames in flight while there are viewers, keeps their order and does not restart the screencast', async () => {
+test('while there are viewers, allows three frames in flight, keeps the frames in order, and does not restart the screencast', async () => {
   const tab = new Tab();
   const { capture, advanceTime, seen } = startCapture(tab, { isWatched: true, until: Promise.resolve() });
   for (const image of ['one', 'two', 'three']) {
@@ -201,7 +201,7 @@ test('allows three frames in flight while there are viewers, keeps their order a
   capture.close();
 });
 
-test('restarts the screencast for a change that occurred while three frames were in flight, and ignores frames of the earlier run', async () => {
+test('restarts the screencast for a change that occurred while three frames were in flight, and ignores frames from before the restart', async () => {
   const tab = new Tab();
   const free = Promise.withResolvers<void>();
   const { capture, advanceTime, seen } = startCapture(tab, { isWatched: true, until: free.promise });
@@ -233,7 +233,7 @@ test('acknowledges but does not show a frame that arrives after a newer frame', 
   }
 });
 
-test('restarts the screencast for a change that was painted before a late acknowledgement, even if all frames were late', async () => {
+test('restarts the screencast if a frame was painted before the previous frame was acknowledged, even if all frames arrive late', async () => {
   const tab = new Tab();
   const free = Promise.withResolvers<void>();
   const { capture, advanceTime } = startCapture(tab, { isWatched: false, until: free.promise });
@@ -272,7 +272,7 @@ test('allows three frames in flight from the first viewer on, and two after the 
   capture.close();
 });
 
-test('restarts the screencast after two frames were in flight without viewers', async () => {
+test('without viewers, restarts the screencast after two frames were in flight', async () => {
   const tab = new Tab();
   const { capture, advanceTime, seen } = startCapture(tab);
   for (const image of ['one', 'two']) await tab.emitFrame(image);
@@ -363,7 +363,7 @@ test('handles an unchanged frame that arrives after a frame in which a larger ar
   capture.close();
 });
 
-test('handles an unchanged frame after a pulse in which a larger area than necessary was masked', async () => {
+test('handles an unchanged frame after one with too large a mask, even if the page is captured one frame at a time', async () => {
   const { tab, capture, conditions, advanceTime, seen } = startOvermaskedCapture();
   conditions.result = 'kept';
   for (const image of ['one', 'two', 'three', 'four', 'five']) {

@@ -59,7 +59,7 @@ test('a requested recording is due for encoding even if no processor is free, bu
   await host.endedRecordings.close();
 });
 
-test('a recording is due for encoding after the maximum waiting time, or if it is the oldest of more than 500', async () => {
+test('a recording is due for encoding after the maximum waiting time, or if it is the oldest of more than 500 waiting recordings', async () => {
   const host = new Host();
   host.end('a');
   assert.deepEqual(await host.pass(ENDED_WAIT_MAX_MS), ['a']);

@@ -11,7 +11,7 @@ const fragmentDeclaring = (frames: number): Buffer => {
   return Buffer.concat([box('moov', []), box('moof', [traf]), box('mdat', [])]);
 };
 
-test('rejects a fragment that declares an unexpected number of frames before reading the frames', () => {
+test('rejects a fragment that declares an unexpected number of frames, without reading the frames', () => {
   // Reading a frame that is not there would throw a RangeError.
   for (const frames of [0, 2, 5_000_000]) assert.throws(() => parseFragment(fragmentDeclaring(frames), 1), BadMedia);
   assert.equal(parseFragment(fragmentDeclaring(1), 1).sizes.length, 1);

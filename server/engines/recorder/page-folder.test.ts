@@ -14,7 +14,7 @@ test('a folder that does not exist has no description and no segments', async ()
   assert.deepEqual(await folder.segments(), []);
 });
 
-test('throws if a folder or a description cannot be read, so that nothing unread is removed', async () => {
+test('throws if a folder or a description exists but cannot be read', async () => {
   await writeFile(join(root, 'file'), '');
   await assert.rejects(new PageFolder(join(root, 'file')).segments(), { code: 'ENOTDIR' });
   const folder = new PageFolder(join(root, 'page'));

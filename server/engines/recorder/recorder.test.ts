@@ -29,7 +29,7 @@ test('finishing a session does not wait for pages whose page.json was missing or
   await recorder.close();
 });
 
-test('retries an unreadable page that an earlier server left, and stores the other pages', async () => {
+test('keeps trying to store an unreadable page that an earlier server recorded, and stores the other pages', async () => {
   const data = join(folder, 'left');
   const unreadablePath = join(data, 'session/0/1.0.6000.mkv');
   // A folder cannot be read as a file, not even by root.
@@ -55,7 +55,7 @@ test('retries an unreadable page that an earlier server left, and stores the oth
   await recorder.close();
 });
 
-test('continues a live session if one of its pages cannot be read, and does not record over that page', async () => {
+test('continues to record a live session if the recording of one page is unreadable, and does not overwrite that recording', async () => {
   const data = join(folder, 'adopted');
   const unreadablePath = join(data, 'session/0/1.0.6000.mkv');
   await mkdir(unreadablePath, { recursive: true });
@@ -150,7 +150,7 @@ class FakeTarget implements TargetChannel {
   }
 }
 
-test('masks the field in a cross-site frame that appeared while its page waited to be recorded', async () => {
+test('masks a password field in a cross-site frame that appeared while its page was waiting to be recorded', async () => {
   const paintedRects: unknown[] = [];
   const run = async (_: unknown, { rects }: BlackoutInput) => {
     paintedRects.push(rects);

@@ -50,7 +50,7 @@ function makeTwoBoxes(t: TestContext, { isFirstClaimed = true } = {}) {
   return { first, second, use };
 }
 
-test('schedules a busy box as idle while another box is calm, until the average use of the busy box is low', async t => {
+test('schedules a busy box with idle priority while another box is calm, until the average processor use of the busy box is low', async t => {
   const { first, second, use } = makeTwoBoxes(t);
   await use(0.1, 0.1, 4_000);
   assert.equal(second.isIdle(), false, '0.1 processors are not busy');

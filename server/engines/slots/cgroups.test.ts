@@ -111,7 +111,7 @@ test('reads the processor time on v1 and v2, and returns undefined if the kernel
   assert.equal(new Cgroup([top]).usedMs(), 7.25);
 });
 
-test('restores the processor share of a box that is no longer idle', () => {
+test('applies the latest processor share of a box when the box is no longer scheduled as idle', () => {
   const cgroup = new Cgroup([top]);
   for (const file of ['cpu.idle', 'cpu.weight']) writeFileSync(join(top, file), '');
   const contentOf = (file: string) => readFileSync(join(top, file), 'utf8');

@@ -51,7 +51,7 @@ test('the error for a failed setup of boxes contains the cause only once and the
   );
 });
 
-test('if no browser can run, a front still starts, but any other host refuses to start', async () => {
+test('if no browser can run, a host that may lack browsers still opens its slots, but any other host refuses', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'berth-front-'));
   after(() => rmSync(dataDir, { recursive: true }));
   const open = (mayLackBrowsers: boolean) =>

@@ -103,7 +103,7 @@ test('rewrites setAutoAttach to attach only to children of the page, without wai
   for (const type of ['page', 'tab', 'browser']) assert.ok(!filterText.includes(`"${type}"`), type);
 });
 
-test('responds directly to clearing an override that DevTools did not set, and otherwise restores the overrides of other clients', async () => {
+test('does not forward a command that clears an override that DevTools did not set, and otherwise restores overrides of other clients', async () => {
   const judge = createJudge();
   const mediaParams = { media: '', features: [{ name: 'prefers-color-scheme', value: '' }] };
   const networkParams = {

@@ -142,7 +142,7 @@ test('refuses the fifty-first browser context', async () => {
   contextIds = [];
 });
 
-test('refuses a page beyond the limit, and creates one below it', async () => {
+test('refuses to create a page when the page limit is reached, and otherwise passes the command', async () => {
   const params = { url: 'about:blank' };
   isPageLimitReached = true;
   assert.equal(word(await judge('Target.createTarget', params)), 'refuse');
@@ -193,7 +193,7 @@ test('maps paths of uploaded files to the upload folder if there is no jail', as
   );
 });
 
-test('removes changes from a browser-level Fetch.continueRequest, but not from one of a page, during an unmasked hand-off with allowed origins', () => {
+test('during an unmasked hand-off with allowed origins, removes changes from a browser-level Fetch.continueRequest, but not from a page-level one', () => {
   const control = { handoffId: 'h', wasRequested: true, holder: 'x', fence: 1, isMasked: false, expiresAt: new Date() };
   const changedParams = { requestId: 'r', url: 'https://evil.example' };
   const judgeChange = (allowedOrigins: readonly string[] | undefined, isForBrowser: boolean) => {
@@ -231,7 +231,7 @@ test('refuses commands that read the body of a request from a masked hand-off, e
   }
 });
 
-test('refuses commands that read the body of any request after a masked hand-off with more requests than can be noted', async () => {
+test('refuses all commands that read a request body after a masked hand-off with more than 10,000 requests', async () => {
   const control = { handoffId: 'h', wasRequested: true, holder: 'x', fence: 1, isMasked: true };
   const lease: { control: object | undefined } = {
     control: { ...control, allowedOrigins: undefined, expiresAt: new Date() },

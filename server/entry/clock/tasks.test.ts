@@ -69,7 +69,7 @@ test('runs a resting task immediately when the task is prompted, and at the norm
   await tasks.close();
 });
 
-test('runs a task at its rest interval while isAtRest returns true; a task without a rest interval always runs at the normal rate', async () => {
+test('runs a task at its rest interval while isAtRest returns true, and runs a task without a rest interval at the normal rate', async () => {
   let isAtRest = true;
   const taskWithRest = startTask({ restMs: 10 * SECOND_MS, isAtRest: () => isAtRest });
   assert.equal(await taskWithRest.runsIn(30), 4, 'the first run is at once');
@@ -84,7 +84,7 @@ for (const [interval, condition, when] of [
   ['unusedMs', 'isUnused', 'the process is unused'],
   ['quietMs', 'isQuiet', 'nothing is received, even if the process holds sessions'],
 ] as const)
-  test(`runs a task with ${interval} less often while it finds nothing and ${when}`, async () => {
+  test(`runs a task with ${interval} less often while the task has nothing to do and ${when}`, async () => {
     let isConditionMet = true;
     const { tasks, did, runsIn } = startTask({ [interval]: 10 * SECOND_MS }, { [condition]: () => isConditionMet });
     assert.equal(await runsIn(60), 60, 'it may still find something');
@@ -100,7 +100,7 @@ for (const [interval, condition, when] of [
     await tasks.close();
   });
 
-test('begins the first runs in separate turns of the event loop, and later runs of tasks at rest at different seconds', async () => {
+test('starts the first runs of several tasks in separate turns of the event loop, and later runs of resting tasks in different seconds', async () => {
   const clock = new ManualClock();
   const tasks = new Tasks(clock, silentLog, { isUnused: () => true, isQuiet: () => true });
   const secondsOfRuns: number[] = [];

@@ -36,7 +36,7 @@ test('serves only over TLS, and presents a renewed certificate to new connection
   }
 });
 
-test('the error for an address in use names the setting of this listener', async () => {
+test('the error for an address in use names the setting BERTH_PEER_URL', async () => {
   const otherServer = createServer().listen(0, HOST);
   await once(otherServer, 'listening');
   const { port } = otherServer.address() as AddressInfo; // A listening TCP server has an AddressInfo.

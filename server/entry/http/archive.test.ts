@@ -19,7 +19,7 @@ async function unpack(bytes: Buffer): Promise<Record<string, string>> {
   return found;
 }
 
-describe('archiveOf', () => {
+describe('createArchive', () => {
   it('creates an empty archive of 22 bytes if there are no files', async () => {
     assert.equal((await buffer(createArchive([]))).length, 22);
   });

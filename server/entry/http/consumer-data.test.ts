@@ -12,7 +12,7 @@ const WAIT_COUNT = 4;
 
 const file = (name: string): ExportedFile => ({ name, text: randomBytes(FILE_BYTES).toString('base64') });
 
-test('an export that the caller reads slowly adds no listeners to its stream while it waits', async () => {
+test('an export adds no listeners to the archive stream while it waits for a slow reader', async () => {
   const listenerCounts: number[] = [];
   const readAll = (): void => {
     while (archive.read() !== null);

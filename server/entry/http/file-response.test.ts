@@ -84,7 +84,7 @@ describe('parseRange', () => {
     ['', undefined],
     [undefined, undefined],
   ] as const)
-    it(`returns the part of a ten-byte file that the Range header ${header} selects, or undefined if it is not a single valid range`, () =>
+    it(`returns ${part ? `bytes ${part.first} to ${part.last}` : 'undefined'} for the Range header ${header} and a file of ten bytes`, () =>
       assert.deepEqual(parseRange(header, 10), part));
 
   for (const header of ['bytes=10-', 'bytes=10-20', 'bytes=-0', 'bytes=9999999999999999-'])

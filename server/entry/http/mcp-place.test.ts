@@ -21,5 +21,5 @@ for (const [what, body, expected] of [
   ['a wait for a call', call('berth_result', { invocationId: ID }), { kind: 'invocation', id: ID }],
   ['a wait for a decision', call('berth_result', { jobId: ID }), { kind: 'action', id: ID }],
 ] as const)
-  test(`the destination of ${what} is ${typeof expected === 'string' ? expected : `the ${expected.kind} that it names`}`, () =>
+  test(`mcpDestinationOf returns ${typeof expected === 'string' ? `"${expected}"` : `the ${expected.kind} in the message`} for ${what}`, () =>
     assert.deepEqual(mcpDestinationOf(body), expected));

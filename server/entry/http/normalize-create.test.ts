@@ -102,7 +102,7 @@ for (const [code, name, browserSettings] of WARNED_SETTINGS)
     assert.deepEqual([warning?.code, warning?.path, more.length], [code, `browserSettings.${name}`, 0]);
   });
 
-test('returns the settings for watchers apart from the other settings, and removes empty lists and duplicates', () => {
+test('returns the settings for watchers separately from the other settings, and removes empty lists and duplicates', () => {
   const networkPolicy = { deny: ['a.test'] };
   const { settings, watcherSettings } = normalizeCreate(
     {
@@ -128,7 +128,7 @@ for (const [networkPolicy, count] of [
   [{ allow: ['b.a.test'], deny: ['a.test'] }, 0],
   [{ allow: [] }, 0],
 ] as const)
-  test(`number of warnings for the network policy ${JSON.stringify(networkPolicy)}: ${count}`, () => {
+  test(`returns ${count === 0 ? 'no warning' : 'one warning'} for the network policy ${JSON.stringify(networkPolicy)}`, () => {
     const { allow, ...rest } = networkPolicy;
     const browserSettings = { networkPolicy: { ...rest, allow: [...allow] } } as NonNullable<
       CreateSession['browserSettings']

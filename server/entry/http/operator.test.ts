@@ -35,7 +35,7 @@ test('returns metrics as text, and responds with 500 if the metrics cannot be co
   assert.deepEqual([failureResponse.status, await failureResponse.text()], [500, 'no database\n']);
 });
 
-test('the error for an address in use names the setting', async () => {
+test('the error for an address in use names the setting BERTH_OPERATOR_LISTEN', async () => {
   const port = Number(new URL(await startAndGetUrl()).port);
   await assert.rejects(startAndGetUrl({ listen: { host: '127.0.0.1', port } }), /is in use.*BERTH_OPERATOR_LISTEN/);
 });

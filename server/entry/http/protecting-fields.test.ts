@@ -42,7 +42,7 @@ test('suggests a known field for an unknown field inside a list', () => {
   ]);
 });
 
-test('refuses an unknown field inside a protecting field, however long its name is', () => {
+test('refuses an unknown field inside a protecting field, even if the name of the unknown field is very long', () => {
   const path = `proxies[0].${'x'.repeat(1_000)}`;
   assert.deepEqual(refusedFields([path], protectingFields, knownPaths), [{ path }]);
 });

@@ -573,7 +573,7 @@ const REFUSED_BODIES: ReadonlyArray<
   ['plain text', { raw: '{}', headers: { 'content-type': 'text/plain' } }, 415, 'unsupported_media_type'],
 ];
 for (const [name, more, status, code] of REFUSED_BODIES)
-  test(`refuses ${name} with ${code}`, async () => {
+  test(`refuses ${name} with the error ${code}`, async () => {
     const response = await ask('POST', '/v1/browsers/sessions', { key: KEY, headers: JSON_TYPE, ...more });
     assert.deepEqual([response.status, response.body.code], [status, code]);
     assert.equal(response.headers.get('x-should-retry'), 'false');
@@ -651,7 +651,7 @@ test('a create request returns 201 with a Location header', async () => {
   assert.deepEqual([status, headers.get('location'), body.warnings], [201, `/v1/browsers/sessions/${ID}`, []]);
 });
 
-test('a list is returned as a JSON array, with the position of the next list page in a header', async () => {
+test('a list is returned as a JSON array, and a header contains the position of the next page', async () => {
   const { headers, list } = await ask('GET', '/v1/browsers/sessions', { key: KEY });
   assert.deepEqual([list.length, headers.get('x-next-before')], [1, ID]);
 });
@@ -868,7 +868,7 @@ test('the connect address responds with 426 to requests without an upgrade', asy
   assert.deepEqual([status, body.code], [426, 'upgrade_required']);
 });
 
-test('the discovery address accepts a signing key or an API key, with and without a trailing slash', async () => {
+test('the discovery address accepts a signing key or an API key, and may end with a slash', async () => {
   const receivedCredentials: unknown[] = [];
   const version = { Browser: 'Chrome/1', 'Protocol-Version': '1.3', webSocketDebuggerUrl: 'ws://a' };
   const discoveryServer = await serve({
