@@ -19,7 +19,7 @@ const START_TIMEOUT_MS = 10_000;
 export interface GatewayFigure {
   readonly name: string;
   readonly unit: 'ms' | 'per s';
-  /** The target of issue 2 for the ratio: an upper limit for times, a lower limit for rates. */
+  /** The target for the ratio of the gateway to the direct connection: an upper limit for times, a lower limit for rates. */
   readonly target: number;
   readonly gateway: Comparison;
   readonly passThrough: Comparison;

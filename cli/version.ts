@@ -44,7 +44,7 @@ function commitOfCheckout(root: string): string | undefined {
   }
 }
 
-/** In an additional work tree, `.git` is a file that contains the path of the Git folder. */
+/** In a linked worktree, `.git` is a file that contains the path of the Git directory. */
 function gitFolder(root: string): string {
   const path = join(root, '.git');
   return statSync(path).isDirectory() ? path : resolve(root, readText(path).replace(/^gitdir: /, ''));

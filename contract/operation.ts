@@ -27,8 +27,8 @@ export type Credential =
   | 'handoffLease';
 
 /**
- * Native paths are under /v1/browsers. `both`: also under /v1 and /v1/browsers/v1, where official clients send
- * requests.
+ * Where an operation is served. `native`: only at its own path. `both`: at its path under /v1/browsers, and under /v1
+ * and /v1/browsers/v1, where the official clients of other services send requests. `compat`: only under the latter two.
  */
 export type Mount = 'native' | 'both' | 'compat';
 

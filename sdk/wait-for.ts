@@ -42,7 +42,7 @@ export async function waitFor(
     if (!timeoutSignal.aborted || signal?.aborted) throw error;
     throw new BerthError({
       code: 'wait_timeout',
-      message: `Session ${id} was not ${targetStatuses.join(' or ')} within ${timeoutMs} ms; its status is ${lastStatus ?? 'not known'}.`,
+      message: `Session ${id} was not ${targetStatuses.join(' or ')} within ${timeoutMs} ms; its last known status is ${lastStatus ?? 'not known'}.`,
       advice: 'Wait longer, with `timeoutMs`, or read the events of the session.',
     });
   }

@@ -16,7 +16,7 @@ const COMPRESSED_EXTENSIONS = new Set(['.html', '.css', '.js', '.json', '.svg'])
 /** Below this size, compression does not make files smaller. */
 const COMPRESS_BYTES_MIN = 512;
 const BROTLI_QUALITY = 10;
-/** The number of older builds to keep, because a server may be about to load one. */
+/** The number of older builds to keep, in case a server is about to load one. */
 const OLD_BUILDS_KEPT = 2;
 
 /** Reports its progress with `report`. Resolves with the folder of the build. */

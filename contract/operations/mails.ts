@@ -1,4 +1,4 @@
-// The outbox of the operator.
+// Outgoing e-mails, which the operator can read.
 import { MailList } from '../mails.ts';
 import type { Operation } from '../operation.ts';
 

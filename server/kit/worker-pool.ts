@@ -32,7 +32,7 @@ interface JobFacts {
  * (structured clone).
  */
 export interface Job<Input, Output> extends JobFacts {
-  /** Never set. It only carries the types of the job. */
+  /** Never set. Exists only for type inference. */
   readonly signature?: (input: Input) => Output;
 }
 

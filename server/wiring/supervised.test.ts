@@ -22,7 +22,7 @@ writeFileSync(
    process.send({ berthReady: ${JSON.stringify(ADDRESSES)} });`,
 );
 
-/** Working folders with which no process can be started: the worker emits an error, or `cluster.fork` throws. */
+/** Working directories in which no process can be started: the worker emits an error, or `cluster.fork` throws. */
 const UNUSABLE_FOLDERS = { error: join(folder, 'missing'), exception: program };
 const setFolder = (cwd: string): void =>
   cluster.setupPrimary({ exec: program, args: [], execArgv: [], cwd, serialization: 'json' });

@@ -1,5 +1,4 @@
-// Invocations in the console, in a real browser: they are found and read, and their receipts are verified in the
-// browser.
+// Finding and reading invocations in the console, and verifying their receipts, in a real browser.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';

@@ -120,7 +120,7 @@ describe('a session can be created through any host', () => {
 
   it('a create request with an idempotency key starts one session, even if several hosts receive the request', async () => {
     const key = randomUUID();
-    // A create may have no body. The front must pass such a request on unchanged.
+    // A create request may have no body. The front must pass such a request on unchanged.
     const create = (host: TestServer) =>
       host.api<CreatedSession>('POST', SESSIONS, { headers: { 'idempotency-key': key } });
     const responses = await Promise.all([create(one), create(two), create(front)]);

@@ -89,7 +89,7 @@ async function typeInto(page: Page, text: string): Promise<void> {
   await page.keyboard.type(text);
 }
 
-test('the Playwright and Puppeteer examples of the guide hand over to a member on a phone, and then continue', async () => {
+test('the Playwright and Puppeteer examples of the guide hand the session over to a member on a phone, and then continue', async () => {
   const guideRun = guide.start(server);
   const watchedPage = await openWatchedPage(PHONE, base);
   const { page } = watchedPage;

@@ -65,7 +65,7 @@ test('a message of 50 MiB to the browser and a larger message to the client are 
     await client.close();
   }));
 
-test('a client that sends a message above 96 MiB is closed with 1009, and other clients are not affected', () =>
+test('the connection of a client that sends a message above 96 MiB is closed with code 1009, and other clients are not affected', () =>
   withSession(async ({ id, connectUrl }) => {
     const client = await CdpClient.connect(connectUrl);
     const otherClient = await CdpClient.connect(connectUrl);
@@ -77,7 +77,7 @@ test('a client that sends a message above 96 MiB is closed with 1009, and other 
     await otherClient.close();
   }));
 
-test('a client that sends a binary message is closed with 1003', () =>
+test('the connection of a client that sends a binary message is closed with code 1003', () =>
   withSession(async ({ connectUrl }) => {
     const client = await CdpClient.connect(connectUrl);
     client.sendRaw(Buffer.from('{"id":1,"method":"Browser.getVersion"}'));

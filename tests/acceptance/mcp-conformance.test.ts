@@ -51,7 +51,7 @@ const { key } = await issueAgentKey(server, {
 const authorization = `Bearer ${key}`;
 const endpoint = new URL(`${server.url}${agentPath(server, 'mcp')}`);
 
-/** Runs a program until it exits, with a folder of this test as its home directory. */
+/** Runs a program until it exits, with a temporary folder of this test file as its home directory. */
 async function run(
   program: string,
   args: readonly string[],

@@ -90,7 +90,7 @@ async function readLog(id: string): Promise<SessionLog[]> {
 }
 const paramsOf = (entry: SessionLog): Record<string, unknown> => Object(entry.request?.params);
 
-/** Asserts that the text contains no secret: unchanged, URL-encoded, or as Basic authorization. */
+/** Asserts that the text contains none of the secrets, neither unchanged nor URL-encoded nor base64-encoded. */
 function assertClean(where: string, text: string | Buffer): void {
   for (const [name, seed] of Object.entries(SECRETS))
     for (const secretForm of [

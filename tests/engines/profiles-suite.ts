@@ -1,5 +1,5 @@
-// Packs hostile profiles and unpacks hostile archives, with the tar helper of one kind of slots. The tests create by
-// hand the files that a page could have created after escaping from its renderer.
+// Packs hostile profiles and unpacks hostile archives with the tar helper, in one form of isolation. The tests create
+// the files that a page could have created after escaping from its renderer.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';

@@ -1,5 +1,5 @@
-// Tests for every kind of slots, and further tests only for slots with a jail. slots.test.ts and slots-rootless.test.ts
-// run this suite for each kind. Attacks by clients of a browser are tested in tests/attacks.
+// Tests for every form of isolation, and further tests only for slots with a jail. slots.test.ts and
+// slots-rootless.test.ts run this suite for each form. Attacks by clients of a browser are tested in tests/attacks.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

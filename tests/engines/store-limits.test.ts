@@ -496,7 +496,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         return { row, keyId, hostId, claim };
       };
 
-      it('claiming the session of a lost response fails while the response is being sent and after it has arrived', async () => {
+      it('a session cannot be claimed again while its response is being sent or after the response has arrived', async () => {
         const { row, claim } = await placeOwedSession();
         assert.equal(await claim(), undefined);
         await store.sessions.recordResponse(row.id, true);

@@ -44,7 +44,7 @@ interface PastSession {
 }
 
 function describeUsage(name: string, prepare: (scope: Scope) => Promise<StoreOptions>): void {
-  describe(`usage in the store on ${name}`, () => {
+  describe(`usage in the store, ${name} database`, () => {
     const scope = new Scope();
     let store: Store;
 

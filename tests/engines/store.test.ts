@@ -313,7 +313,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
         assert.equal(await store.tokens.get((await anAccount()).id, openToken.id), undefined);
       });
 
-      it('the limit of tokens is enforced for concurrent inserts', async () => {
+      it('concurrent inserts cannot exceed the limit on tokens of an account', async () => {
         const { id } = await anAccount();
         const outcomes = await Promise.all(Array.from({ length: 12 }, () => store.tokens.insert(newToken(id), 2)));
         assert.equal(outcomes.filter(response => response === 'limit_reached').length, 10);
@@ -332,7 +332,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
       });
     });
 
-    describe('notices', () => {
+    describe('notifications', () => {
       it('every open listener is notified of a revoked key and token', async () => {
         const receivedHashes: string[] = [];
         const otherHashes: string[] = [];

@@ -56,7 +56,7 @@ async function start(): Promise<void> {
   isRunning = true;
 }
 
-test('after SIGTERM, active clients are closed with 1001, the process exits in time, and the next server adopts the sessions', async () => {
+test('after SIGTERM, the connections of active clients are closed with code 1001, the process exits in time, and the next server adopts the sessions', async () => {
   const session = await server.createSession({ keepAlive: true });
   const guestSession = await server.createSession();
   const rawClient = await CdpClient.connect(session.connectUrl);

@@ -17,8 +17,8 @@ const PORT = Number(process.env.FLEET_PORT ?? 8080);
 const RELAY_PROGRAM = join(import.meta.dirname, 'relay-program.ts');
 
 /**
- * Lines of the first host's greeting. The hints below these lines are not shown: they name commands that work only
- * inside the host's namespace.
+ * Patterns of the lines of the first host's start message that are shown. The hints below them are not: they name
+ * commands that work only inside the host's namespace.
  */
 const CONSOLE_LINK = /^ {2}console +\S+#token=/;
 const KEY = /^ {2}key /;

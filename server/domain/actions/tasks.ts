@@ -23,7 +23,7 @@ const BATCH_MAX = 100;
 const FORGET_LIMITS = { batch: BATCH_MAX, batchesMax: 20 };
 const EXECUTE_BATCH_MAX = 20;
 /**
- * Delay before an execution that was refused or failed is tried again. The cause may be a limit, or a problem that only
+ * Delay before a refused or failed execution is retried. The cause may be a limit, or a problem that only
  * a person can fix.
  */
 const RETRY_DELAY_MS = 60_000;

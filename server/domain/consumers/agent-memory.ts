@@ -55,7 +55,7 @@ export class AgentMemory {
     if (!consumerId) throw invalidRequest([{ path: 'input.endUser', message: 'does not exist in this application' }]);
     const { store, clock } = this.#parts;
     const access = ACCESS_BY_OPERATION[id];
-    if (!(await store.consumerMemory.isConsented(consumerId, input.key, caller.keyId, access, clock.now())))
+    if (!(await store.consumerMemory.hasConsent(consumerId, input.key, caller.keyId, access, clock.now())))
       throw this.#notAllowed(caller, input.key, access);
     const run = (): Promise<Outcome> =>
       id === 'memory.get' ? this.#get(caller, consumerId, input.key) : this.#put(caller, consumerId, input);
@@ -64,7 +64,7 @@ export class AgentMemory {
 
   async #get(caller: AgentCaller, consumer: ConsumerId, key: string): Promise<Outcome> {
     const { store, clock, memory } = this.#parts;
-    const row = await store.consumerMemory.getConsented(consumer, key, caller.keyId, clock.now());
+    const row = await store.consumerMemory.getWithConsent(consumer, key, caller.keyId, clock.now());
     if (row === 'denied') return failedOutcome(this.#notAllowed(caller, key, 'read'));
     // The output is not kept with the invocation, so the value is stored only in the memory of the consumer. If the
     // item is deleted there, the value is removed completely.
@@ -81,7 +81,7 @@ export class AgentMemory {
         ...{ applicationId, consumerId, key, value, by: { kind: 'agent_key', id: keyId }, source: byAgent(caller) },
         ...(ifVersion === undefined ? {} : { ifVersion }),
         assertAllowed: async ({ consumerMemory }) => {
-          if (!(await consumerMemory.isConsented(consumerId, key, keyId, 'write', this.#parts.clock.now())))
+          if (!(await consumerMemory.hasConsent(consumerId, key, keyId, 'write', this.#parts.clock.now())))
             throw this.#notAllowed(caller, key, 'write');
         },
       });

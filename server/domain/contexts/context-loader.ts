@@ -56,7 +56,7 @@ export class ContextLoader {
       this.#loadedCookies.set(session.id, { cookies, writesDone });
       return;
     }
-    if (versions.length > 0) throw new Error(`no version of context ${context.id} can be read`);
+    if (versions.length > 0) throw new Error(`every version of context ${context.id} has expired or is damaged`);
   }
 
   /** Returns the cookies to set in the session's browser. Can be called once per session. */

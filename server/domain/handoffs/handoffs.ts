@@ -309,7 +309,7 @@ export class Handoffs {
     return url && url.origin !== 'null' ? { pageOrigin: url.origin } : {};
   }
 
-  /** Returns the address without query and fragment, because these may contain text that the person typed. */
+  /** Returns the address without its query and fragment, because these may contain text that the person typed. */
   async #addressOf(row: HandoffRow): Promise<string | undefined> {
     const url = await this.#pageUrlOf(row);
     return url && `${url.origin}${url.pathname}`.slice(0, URL_CHARACTERS_MAX);

@@ -108,7 +108,7 @@ export interface ManagedParts {
    * disconnected.
    */
   readonly addressOf: (caller: AgentCaller, id: SessionId, access?: 'guest' | 'pass') => string;
-  /** Keeps a session without clients running until the hold is closed. */
+  /** Keeps a session running, even without clients, until the hold is closed. */
   readonly holdSession: (id: SessionId) => { close(): void };
   readonly isExclusive: (caller: AgentCaller, id: SessionId) => Promise<boolean>;
   readonly typing: PageTyping;

@@ -19,7 +19,7 @@ export interface ReceiptFacts {
   readonly captured?: number;
   /** Whether the session was recorded. Absent if there was no session. */
   readonly recorded?: boolean;
-  /** The hand-offs that had control of the call's session while the call was running. */
+  /** The hand-offs in which a person had control of the call's session while the call was running. */
   readonly handoffs?: readonly HandoffRow[];
   /** Only for a call that a person approved: `{jobId, digest, preparedAt, approval}`. */
   readonly action?: JsonObject;

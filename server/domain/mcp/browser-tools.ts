@@ -29,7 +29,7 @@ const FILE_BYTES_MAX = 50 * 1024 ** 2;
 
 export interface BrowserToolsParts {
   readonly sessions: Pick<Sessions, 'create' | 'list' | 'read' | 'update'>;
-  /** Converts a create body into a request. */
+  /** Converts the input of `browser_open` and the metadata of the session into a session request. */
   readonly requestOf: (
     body: BrowserToolInput<'browser_open'>,
     metadata: Readonly<Record<string, string>>,

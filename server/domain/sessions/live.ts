@@ -207,11 +207,13 @@ export class LiveSession {
       await trace.runInSpan('session.last_words', () =>
         this.#callWatchers('last_words', BEFORE_SHUT_DOWN_TIMEOUT_MS, attendance => attendance.beforeShutDown?.(end)),
       );
-    const shutDownAttendances = this.#attendances.filter(({ attendance }) => attendance.shutDown);
+    const attendancesWithShutDown = this.#attendances.filter(({ attendance }) => attendance.shutDown);
     await trace.runInSpan('session.leave', () => this.endAttendances(end));
     if (!this.#isBrowserDead)
       await trace.runInSpan('session.shut_down', () =>
-        this.#runAll(shutDownAttendances, 'shut_down', SHUT_DOWN_TIMEOUT_MS, attendance => attendance.shutDown?.(end)),
+        this.#runAll(attendancesWithShutDown, 'shut_down', SHUT_DOWN_TIMEOUT_MS, attendance =>
+          attendance.shutDown?.(end),
+        ),
       );
     try {
       await this.browser.close();

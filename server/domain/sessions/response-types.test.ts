@@ -31,7 +31,7 @@ test('ignores generic and invalid types, and resources other than documents', ()
   assert.equal(typeOfResponse({ 'content-type': 'image/png' }, 'Image'), undefined);
 });
 
-test('remembers the latest type of an address, for at most 100 addresses', () => {
+test('remembers the latest content type of each URL, for at most 100 URLs', () => {
   const types = new ResponseTypes();
   const reportResponse = (url: string, type: string): void =>
     types.handleEvent('Network.responseReceived', {

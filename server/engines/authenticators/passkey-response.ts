@@ -19,7 +19,7 @@ export function readRegistration(json: unknown): RegistrationResponseJSON | unde
   };
 }
 
-/** Reads an authentication. Returns undefined for any other value. */
+/** Reads a passkey's authentication response. Returns undefined if the value is not one. */
 export function readAuthentication(json: unknown): AuthenticationResponseJSON | undefined {
   const credential = readCredential(json);
   const { clientDataJSON, authenticatorData, signature, userHandle } = Object(credential?.response);

@@ -92,8 +92,8 @@ export class Pipe {
   }
 
   /**
-   * Sends the parts as one message. The parts must not contain a NUL. All messages of one turn of the event loop are
-   * written at once.
+   * Sends the parts as one message. The parts must not contain a NUL. Messages that are sent in one turn of the event
+   * loop are written at once.
    */
   send(parts: readonly Buffer[]): void {
     if (this.#isClosed) return;

@@ -1,6 +1,6 @@
-// The managed policies of every jailed Chromium. They block the URLs that pages, extensions and clients may not open.
-// The gateway refuses the same requests with a clearer message. The policies also apply if something bypasses the
-// gateway.
+// The managed policies of every jailed Chromium. They turn off features that the service does not want, and block
+// the URLs that pages, extensions and clients may not open. The gateway refuses commands that open these URLs with a
+// clearer message. The policies also apply if something bypasses the gateway.
 
 import { createHash } from 'node:crypto';
 import { chmod, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';

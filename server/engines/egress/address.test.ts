@@ -1,4 +1,4 @@
-// All spellings of an address are equal, and ranges cover exactly their prefix.
+// All spellings of an address are parsed to the same bytes, and a range covers exactly the addresses with its prefix.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { covers, matchesExactly, parseAddress, parseRange, toRange } from './address.ts';

@@ -58,7 +58,7 @@ const MESSAGES: Readonly<Record<FailureKind, string>> = {
   host_not_reached: "The session's proxy could not reach the host.",
   proxy_unreachable: "The session's proxy cannot be reached, or did not send a valid response.",
   proxy_timed_out: "The session's proxy did not respond in time.",
-  proxy_not_trusted: "The certificate of the session's proxy is not trusted.",
+  proxy_not_trusted: "The TLS handshake with the session's proxy failed, or its certificate is not trusted.",
   proxy_refused_user: "The session's proxy requires a user name and password, or refused those of the session.",
   not_a_proxy: "The server at the address of the session's proxy is not a proxy.",
 };

@@ -355,7 +355,7 @@ const startOvermaskedCapture = () => {
   return { tab, conditions, ...startCapture(tab, conditions) };
 };
 
-test('handles an unchanged frame that arrives after a frame in which a larger area than necessary was masked', async () => {
+test('passes on an unchanged frame that follows a frame in which a larger area than necessary was masked', async () => {
   const { tab, capture, seen } = startOvermaskedCapture();
   await tab.emitFrame('one');
   await tab.emitFrame('one');
@@ -363,7 +363,7 @@ test('handles an unchanged frame that arrives after a frame in which a larger ar
   capture.close();
 });
 
-test('handles an unchanged frame after one with too large a mask, even if the page is captured one frame at a time', async () => {
+test('passes on an unchanged frame after one with too large a mask, even if the page is captured one frame at a time', async () => {
   const { tab, capture, conditions, advanceTime, seen } = startOvermaskedCapture();
   conditions.result = 'kept';
   for (const image of ['one', 'two', 'three', 'four', 'five']) {

@@ -38,7 +38,7 @@ interface Layout {
   readonly quantizers: Map<number, number>;
   /**
    * The JPEG segments before the scan that are kept unchanged. `scanHead`: the new scan header. `scanAt`: the offset of
-   * the bits of the scan.
+   * the entropy-coded data of the scan.
    */
   readonly unchangedSegments: Buffer[];
   readonly scanHead: Buffer;

@@ -48,7 +48,7 @@ export interface RecorderOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly folder: string;
   readonly sink: RecordingSink;
   readonly workers: Workers;
-  /** Returns the command that runs ffmpeg confined, because ffmpeg decodes pictures that pages painted. */
+  /** Returns the command that runs ffmpeg in a jail. ffmpeg needs one because it decodes untrusted images. */
   readonly confine: Confinement;
   readonly ffmpegPath?: string;
   /** Maximum number of ffmpeg processes at the same time. */

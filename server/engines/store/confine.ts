@@ -57,8 +57,8 @@ async function ensureRole(trx: Db): Promise<string> {
 }
 
 /**
- * Returns the role's name. It contains the id of the database, because roles exist in the whole database server, but
- * privileges are per database.
+ * Returns the name of the role, and whether the role exists. The name contains the OID of the database, because roles
+ * are shared by all databases of a server, but privileges are per database.
  */
 async function findRole(trx: Db): Promise<{ role: string; exists: boolean }> {
   const { rows } = await sql<{ role: string; exists: boolean }>`

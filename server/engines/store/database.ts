@@ -241,8 +241,8 @@ function statementNameOf(text: string): string | undefined {
 }
 
 /**
- * SQLSTATE codes for shutdown, crash, startup, too many connections and connection failure. Errors with these codes are
- * not about the statement.
+ * SQLSTATE codes for shutdown, crash, startup, a dropped database, an idle session, too many connections and connection
+ * failure. Errors with these codes are not about the statement.
  */
 const SERVER_FAILURE_CODES = /^(57P0[1-5]|53300|08...)$/;
 

@@ -9,7 +9,7 @@ const HEAD_BYTES = 128;
 /** A longer event is not sent if a part of it would have to be removed. */
 export const REDACTED_EVENT_BYTES_MAX = 4 * 1024 ** 2;
 
-/** Domains whose events are sent. Events of all other domains contain page content, or may contain it. */
+/** Domains whose events are sent. Events of all other domains may contain page content. */
 const SHOWN_DOMAINS: ReadonlySet<string> = new Set([
   ...['Target', 'Page', 'Fetch', 'Runtime', 'Inspector', 'Browser', 'Security', 'Emulation', 'Berth'],
 ]);

@@ -54,7 +54,7 @@ async function addAll(
 async function openBytes(file: ServedFile): Promise<Readable> {
   if (file.size === 0) return Readable.from([]);
   const openedFile = await file.open();
-  if (!openedFile) throw new Error(`${file.name} does not exist`);
+  if (!openedFile) throw new Error(`the file ${file.name} was deleted while the archive was being created`);
   return openedFile.body;
 }
 

@@ -54,12 +54,17 @@ export interface ConsumerMemory {
    * Reads an entry for an agent key. The consent is checked in the same statement, so nothing is read without a consent
    * that is valid at that moment. `denied`: there is no such consent.
    */
-  getConsented(consumer: ConsumerId, key: string, grantee: KeyId, now: Date): Promise<MemoryRow | 'denied' | undefined>;
+  getWithConsent(
+    consumer: ConsumerId,
+    key: string,
+    grantee: KeyId,
+    now: Date,
+  ): Promise<MemoryRow | 'denied' | undefined>;
   /**
    * Whether a valid consent allows this access. If called under the lock of `nextVersion`, the result stays valid until
    * the end of the transaction.
    */
-  isConsented(
+  hasConsent(
     consumer: ConsumerId,
     key: string,
     grantee: KeyId,

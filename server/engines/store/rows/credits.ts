@@ -22,7 +22,7 @@ export interface BalanceRow {
   readonly reserved: number;
   readonly revenue: number;
   readonly promo: number;
-  /** Whether `credit.low` was written, and the credit has not been at or above the threshold since then. */
+  /** Whether the event `credit.low` was recorded, and the credit has not been at or above the threshold since then. */
   readonly isLow: boolean;
 }
 
@@ -48,7 +48,7 @@ export interface ReservationRow {
    */
   readonly rateBrowserSecond: number;
   readonly rateEgressMegabyte: number;
-  /** The usage that had been metered at `meteredAt`. */
+  /** The usage that had been metered up to `meteredAt`. */
   readonly seconds: number;
   readonly bytes: number;
   readonly createdAt: Date;

@@ -60,7 +60,7 @@ export const consumerMemory = (db: Db): ConsumerMemory => ({
     return (await selectedDeletion.returning('key').execute()).map(({ key }) => key);
   },
 
-  getConsented: async (consumer, key, grantee, now) => {
+  getWithConsent: async (consumer, key, grantee, now) => {
     const query = db
       .selectFrom('consumerMemory')
       .selectAll()
@@ -68,10 +68,10 @@ export const consumerMemory = (db: Db): ConsumerMemory => ({
       .where('key', '=', key)
       .where(consentExists(consumer, key, grantee, 'read', now));
     const [row] = await query.execute();
-    return row ?? ((await isConsented(db, consumer, key, grantee, 'read', now)) ? undefined : 'denied');
+    return row ?? ((await hasConsent(db, consumer, key, grantee, 'read', now)) ? undefined : 'denied');
   },
 
-  isConsented: (consumer, key, grantee, access, now) => isConsented(db, consumer, key, grantee, access, now),
+  hasConsent: (consumer, key, grantee, access, now) => hasConsent(db, consumer, key, grantee, access, now),
 
   insertConsent: async (row, limit, now) => {
     const consumer = db.selectFrom('consumers').select('id').where('id', '=', row.consumerId);
@@ -110,7 +110,7 @@ export const consumerMemory = (db: Db): ConsumerMemory => ({
   },
 });
 
-async function isConsented(
+async function hasConsent(
   db: Db,
   consumer: ConsumerId,
   key: string,
@@ -118,8 +118,8 @@ async function isConsented(
   access: ConsentRow['access'],
   now: Date,
 ): Promise<boolean> {
-  const query = db.selectNoFrom(consentExists(consumer, key, grantee, access, now).as('isConsented'));
-  return (await query.executeTakeFirstOrThrow()).isConsented;
+  const query = db.selectNoFrom(consentExists(consumer, key, grantee, access, now).as('hasConsent'));
+  return (await query.executeTakeFirstOrThrow()).hasConsent;
 }
 
 /** Whether a valid consent allows this access. Consent to write also allows reading. */

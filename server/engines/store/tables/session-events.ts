@@ -1,4 +1,4 @@
-// The events for changes of a session, each with its actor and details.
+// The events that record changes to a session, each with its actor and details.
 
 import { sql } from 'kysely';
 import type { SessionId } from '../../../kit/ids.ts';
