@@ -274,7 +274,11 @@ test('a create with an unusable proxy is refused within two minutes, and the err
       const startMs = Date.now();
       const { status, body, text } = await create([{ type: 'none', domainPattern: 'x' }, rule]);
       assert.deepEqual([status, body.code], [400, 'proxy_unreachable'], text);
-      assert.match(body.message, /Check the address, user name and password of the proxy/);
+      const advice =
+        reason === 'address_refused'
+          ? /Use another proxy, or ask the operator to allow the address/
+          : /Check the address, user name and password of the proxy/;
+      assert.match(body.message, advice);
       assert.deepEqual(body.details, { path: 'proxies.1', reason });
       assert.doesNotMatch(text, /hush|169\.254|someone/);
       assert.ok(Date.now() - startMs < REFUSAL_MAX_MS, `${reason} took ${Date.now() - startMs} ms`);
