@@ -4,9 +4,8 @@ import type { SessionEnd } from '../../engines/store/rows/sessions.ts';
 import type { LaunchSettings } from './settings.ts';
 
 /**
- * The time limits for watchers before and during the shutdown of a browser. Together they are shorter than the 15 s that
- * a create waits for a context that is still being saved. A browser that does not respond before the shutdown is killed
- * without one, so a session whose browser hangs ends within 10 s.
+ * The time limits for watchers before and during the shutdown of a browser. A browser that does not respond before the
+ * shutdown is killed without one.
  */
 export const BEFORE_SHUT_DOWN_TIMEOUT_MS = 5_000;
 export const SHUT_DOWN_TIMEOUT_MS = 6_000;

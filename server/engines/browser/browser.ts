@@ -25,7 +25,7 @@ import { DOWNLOADS_FOLDER } from './policies.ts';
 
 /**
  * The time limit from connecting to a Chromium that was just started until its first page exists. On an idle machine
- * this takes 200 ms. The create that waits for a Chromium that hangs is refused within 15 s.
+ * this takes 200 ms.
  */
 const START_TIMEOUT_MS = 13_000;
 /** The time limit for connecting to a Chromium that is already running. Many sessions may be adopted at once. */
