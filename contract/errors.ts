@@ -100,7 +100,7 @@ export const ERRORS = {
     status: 400,
     retry: 'yes',
     retryAfterSeconds: 10,
-    summary: 'The token was requested again too soon. The polling interval has been increased.',
+    summary: 'The token was requested again too soon. The polling interval has been increased, up to its maximum.',
     whatToDo: 'Use the number of seconds in `retry-after` as the new polling interval.',
   },
   access_denied: {
@@ -485,7 +485,8 @@ export const ERRORS = {
     status: 422,
     retry: 'no',
     summary: 'The feature or setting is not available in this installation or application.',
-    whatToDo: 'If the error has `details.field`, omit that field. Otherwise, follow the advice in the message.',
+    whatToDo:
+      'Follow the advice in the message. `details.field`, if present, names the field or path parameter that asks for the feature.',
   },
   too_costly: {
     status: 422,

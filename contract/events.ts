@@ -35,7 +35,7 @@ export const EVENT_DESCRIPTIONS = {
   'context.saved':
     'the cookies and storage of the session were saved as the newest version of the context; follows the end of the session',
   'context.saved_partially':
-    'the session failed, and only the cookies that were copied while it was running were saved',
+    'the session failed, or its browser could not be shut down cleanly; only the cookies that were copied while it was running were saved',
   'context.save_failed': 'nothing was saved; the versions of the context are unchanged',
   'context.overtaken':
     'another session, which did not start from the version that this session saved, has saved a newer version',

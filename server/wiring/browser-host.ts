@@ -13,8 +13,8 @@ export function openBrowserHost(runtime: Runtime, foundation: Foundation, cdp: C
     slots: foundation.slots,
     ...openLaunch(runtime, foundation),
     ...openSessionEgress(runtime, foundation.config, foundation.outboundEndpoints, cdp),
-    connectBrowser: (box, signal) =>
-      trace.runInSpan('browser.meet', () => Browser.connect(box, log.with({ box: box.session }), signal)),
+    connectBrowser: (box, ms, signal) =>
+      trace.runInSpan('browser.meet', () => Browser.connect(box, log.with({ box: box.session }), ms, signal)),
     adoptBrowser: (box, signal) => Browser.adopt(box, log.with({ box: box.session }), signal),
   };
 }

@@ -573,7 +573,7 @@ test('a browser that hangs while starting is killed, and the create returns 504'
   const { status, body } = await create<ErrorBody>().finally(() => chromium.setBehavior('well'));
   assert.equal(status, 504);
   assert.equal(body.code, 'browser_start_timeout');
-  assert.match(body.message, /gave up after 13000 ms waiting for Chromium to be ready/);
+  assert.match(body.message, /gave up after 11000 ms waiting for Chromium to be ready/);
   await server.waitUntilSettled();
 });
 

@@ -8,7 +8,11 @@ import { killIfRunning } from '../harness/kill-if-there.ts';
 import { installIdOf } from '../harness/leftovers.ts';
 import { createFaultyChromium } from '../harness/moody-chromium.ts';
 import { startServer, type TestServer } from '../harness/server.ts';
-import { eventually } from '../harness/until.ts';
+import { eventually, withTimeLimit } from '../harness/until.ts';
+
+const CREATE_MS_MAX = 15_000;
+/** Less than the time that a create waits for a warm browser that is being started. */
+const WARM_START_DELAY_SECONDS = 1.5;
 
 async function readMetric(server: TestServer, line: string): Promise<number> {
   const { text } = await server.fetchFromOperator('/metrics');
@@ -68,7 +72,7 @@ test('sessions created with default settings claim warm browsers, which are then
 
 test('a new session can claim a warm browser that is still starting, and the browser then gets its full CPU share', async () => {
   const faultyChromium = await createFaultyChromium();
-  faultyChromium.setBehavior('slow');
+  faultyChromium.setBehavior('slow', WARM_START_DELAY_SECONDS);
   const server = await startServer({ env: { BERTH_WARM: '1', BERTH_SLOTS: '2', BERTH_CHROMIUM: faultyChromium.path } });
   // A browser can be claimed once its box exists, because the claim sets the CPU share of the box. If the browser has
   // already started, it is claimed like any other warm browser.
@@ -90,6 +94,31 @@ test('a new session can claim a warm browser that is still starting, and the bro
   const browser = await chromium.connectOverCDP(session.connectUrl);
   assert.equal(await browser.contexts()[0]?.pages()[0]?.evaluate('1 + 1'), 2);
   await server.release(session.id);
+  await browser.close();
+});
+
+test('a new session that finds a warm browser that hangs while it is starting gets a browser of its own', async () => {
+  const faultyChromium = await createFaultyChromium();
+  const server = await startServer({ env: { BERTH_WARM: '1', BERTH_SLOTS: '3', BERTH_CHROMIUM: faultyChromium.path } });
+  await waitForWarmBrowsers(server, 1);
+  const [claimedBox] = boxesOf(server.dataDir);
+  faultyChromium.setBehavior('hangs');
+  const firstSession = await server.createSession();
+  const hangingBox = await eventually(
+    'another browser to be starting in its box',
+    () => boxesOf(server.dataDir).find(box => box.id !== claimedBox?.id && isBoxReady(box)),
+    Boolean,
+  );
+  // The kernel shows the process before the server has registered the browser.
+  await readMetric(server, 'berth_warm_browsers');
+  faultyChromium.setBehavior('well');
+  const session = await withTimeLimit('the session to be created', server.createSession(), CREATE_MS_MAX);
+  assert.equal(await readMetric(server, 'berth_warm_claims_total{outcome="miss"}'), 1);
+  const boxIds = boxesOf(server.dataDir).map(({ id }) => id);
+  assert.ok(boxIds.includes(String(hangingBox?.id)), 'the warm browser still hangs');
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  assert.equal(await browser.contexts()[0]?.pages()[0]?.evaluate('1 + 1'), 2);
+  for (const { id } of [firstSession, session]) await server.release(id);
   await browser.close();
 });
 

@@ -28,7 +28,9 @@ const LOG_SCRIPTS: Readonly<Record<string, string>> = {
 };
 
 const PAGES_MAX = 200;
-const PAGES_BEYOND = 5;
+/** The server resumes a page with an opener before it closes the page. */
+const WINDOW_FEATURES = ['', 'popup', 'noopener', 'noopener,popup'];
+const PAGES_BEYOND = 2 * WINDOW_FEATURES.length;
 
 const pages = await openPages({
   '/hostile': '<!doctype html><title>Hostile</title><body></body>',
@@ -91,9 +93,12 @@ test('a session has at most 200 pages even if a page opens a window at each clic
   const page = await client.attachToPage();
   await client.visit(`${pages.url}/hostile`, page);
   for (let n = 1; n < PAGES_MAX; n++) await openWindow(client, page);
-  // From now on new pages wait until the client resumes them, which it never does.
-  await client.send('Target.setAutoAttach', { autoAttach: true, waitForDebuggerOnStart: true, flatten: true });
-  for (let n = 0; n < PAGES_BEYOND; n++) await openWindow(client, page);
+  // From now on new pages, or their tabs, wait until the client resumes them, which it never does.
+  for (const filter of [[{ type: 'page' }], [{ type: 'page', exclude: true }, {}]]) {
+    const holdParams = { autoAttach: true, waitForDebuggerOnStart: true, flatten: true, filter };
+    await client.send('Target.setAutoAttach', holdParams);
+    for (const features of WINDOW_FEATURES) await openWindow(client, page, features);
+  }
   const path = `/v1/browsers/sessions/${id}/events?type=page.refused`;
   const lastDetail = async () => (await server.api<SessionEventPage>('GET', path)).body.data.at(-1)?.detail;
   await eventually('the refused pages to be reported', lastDetail, last => last?.total === PAGES_BEYOND);
@@ -114,8 +119,9 @@ test('a session has at most 200 pages even if a page opens a window at each clic
 });
 
 /** Chromium permits one window for each user gesture. */
-async function openWindow(client: CdpClient, channel: string): Promise<void> {
-  await client.send('Runtime.evaluate', { expression: `void open('about:blank')`, userGesture: true }, channel);
+async function openWindow(client: CdpClient, channel: string, features = ''): Promise<void> {
+  const expression = `void open('about:blank', '', '${features}')`;
+  await client.send('Runtime.evaluate', { expression, userGesture: true }, channel);
 }
 
 async function pageIdsOf(client: CdpClient): Promise<readonly unknown[]> {

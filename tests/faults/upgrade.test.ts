@@ -9,6 +9,7 @@ import { findSessionLeftovers } from '../harness/leftovers.ts';
 import { createFaultyChromium } from '../harness/moody-chromium.ts';
 import { openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
+import { browserProcessOf } from '../harness/session-processes.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
 import { assertEnded, assertOpenSessionsRespond, listOpenSessions, releaseAll } from './aftermath.ts';
 import {
@@ -23,6 +24,8 @@ import { isGone, postgresOf } from './victims.ts';
 
 /** Much shorter than the time that a supervisor waits before SIGKILL, but long enough for a busy machine. */
 const STOP_MS_MAX = 40_000;
+/** The server waits 5 seconds for a browser that hangs. */
+const HANGING_STOP_MS_MAX = 15_000;
 const chromium = await createFaultyChromium();
 const pages = await openPages();
 const server = await startServer({
@@ -93,6 +96,21 @@ test('after SIGTERM, the connections of active clients are closed with code 1001
   await secondConnection.close();
   assert.equal((await server.read(guestSession.id)).status, 'RUNNING', 'clients have time to reconnect');
   await server.waitUntilSettled([session.id, guestSession.id]);
+});
+
+test('after SIGTERM, the server does not wait long for the browser of a running session that hangs, and the next server adopts the session', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  const client = await CdpClient.connect(session.connectUrl);
+  await client.evaluate("void (globalThis.marker = 'mine')", await client.attachToPage());
+  const { pid } = browserProcessOf(session.id);
+  process.kill(pid, 'SIGSTOP');
+  const tookMs = await stop('SIGTERM').finally(() => process.kill(pid, 'SIGCONT'));
+  assert.ok(tookMs < HANGING_STOP_MS_MAX, `${tookMs} ms`);
+  assert.equal((await client.waitForClose()).code, 1001);
+  await start();
+  const nextClient = await CdpClient.connect(session.connectUrl);
+  assert.equal(await nextClient.evaluate('globalThis.marker', await nextClient.attachToPage()), 'mine');
+  await server.waitUntilSettled([session.id]);
 });
 
 test('every session whose create request succeeds while the server handles SIGTERM exists after the restart', async () => {

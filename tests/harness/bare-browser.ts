@@ -24,6 +24,7 @@ export interface BareBrowser {
   close(): Promise<void>;
 }
 
+const START_TIMEOUT_MS = 30_000;
 const VIEWPORT = { width: 1280, height: 720 };
 
 export async function startBareBrowser(log: Log = silentLog): Promise<BareBrowser> {
@@ -40,7 +41,7 @@ export async function startBareBrowser(log: Log = silentLog): Promise<BareBrowse
   };
   const pid = startChromium(folder, pipes, scope);
   const signal = new AbortController().signal;
-  let browser = await Browser.connect(pipes, log, signal);
+  let browser = await Browser.connect(pipes, log, START_TIMEOUT_MS, signal);
   await browser.applySettings({ viewport: VIEWPORT });
   scope.defer(() => browser.close());
   const url = await bridge(() => browser, scope);

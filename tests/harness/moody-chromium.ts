@@ -16,8 +16,8 @@ export const START_DELAY_SECONDS = 4.5;
 export interface FaultyChromium {
   /** The value of BERTH_CHROMIUM. */
   readonly path: string;
-  /** Sets how later starts behave. With `slow`, Chromium starts a few seconds late. */
-  setBehavior(behavior: 'well' | 'slow' | 'hangs' | 'fails'): void;
+  /** Sets how later starts behave. With `slow`, Chromium starts late, by default by `START_DELAY_SECONDS`. */
+  setBehavior(behavior: 'well' | 'slow' | 'hangs' | 'fails', delaySeconds?: number): void;
   /** Whether a slow or hanging Chromium is being started at the moment. */
   isStarting(): boolean;
   /** Replaces the program as a package manager does: writes a new file and renames it. */
@@ -32,9 +32,9 @@ export async function createFaultyChromium(): Promise<FaultyChromium> {
   const behaviorFile = join(folder, 'mood');
   const script = [
     `#!${folder}/dash`,
-    `read -r mood < ${behaviorFile}`,
+    `read -r mood delay < ${behaviorFile}`,
     `[ "$mood" = hangs ] && exec ${folder}/sleep 3600`,
-    `[ "$mood" = slow ] && ${folder}/sleep ${START_DELAY_SECONDS}`,
+    `[ "$mood" = slow ] && ${folder}/sleep "$delay"`,
     `[ "$mood" = fails ] && { echo 'this start of Chromium fails on purpose' >&2; exit 1; }`,
     `exec ${REAL_CHROMIUM} "$@"`,
     '',
@@ -46,8 +46,8 @@ export async function createFaultyChromium(): Promise<FaultyChromium> {
   };
   install();
   // Writes a new file and renames it, because a concurrent start must not find an empty file.
-  const writeBehavior = (word: string): void => {
-    writeFileSync(`${behaviorFile}.new`, `${word}\n`);
+  const writeBehavior = (word: string, delaySeconds = START_DELAY_SECONDS): void => {
+    writeFileSync(`${behaviorFile}.new`, `${word} ${delaySeconds}\n`);
     renameSync(`${behaviorFile}.new`, behaviorFile);
   };
   writeBehavior('well');

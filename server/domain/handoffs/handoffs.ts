@@ -376,15 +376,19 @@ const personRequired = (): Error =>
     },
   );
 
-const notForMembers = ({ id, claimableBy }: HandoffRow): Error =>
-  claimableBy === 'end_user'
-    ? fault(
-        'permission_denied',
-        `Hand-off ${id} can be claimed only by the end user named in the hand-off. Ask that user to claim it.`,
-      )
-    : fault('permission_denied', `Hand-off ${id} can be claimed only with its link.`, {
-        advice: 'Ask the requester of the hand-off for the link, and open it.',
-      });
+function notForMembers({ id, claimableBy }: HandoffRow): Error {
+  if (claimableBy === 'end_user')
+    return fault('permission_denied', `Hand-off ${id} can be claimed only by the end user named in the hand-off.`, {
+      advice: 'Ask that user to claim it.',
+    });
+  if (claimableBy === 'viewer')
+    return fault('permission_denied', `Hand-off ${id} belongs to a viewer who has taken control of the session.`, {
+      advice: 'Open the live view of the session to take control.',
+    });
+  return fault('permission_denied', `Hand-off ${id} can be claimed only with its link.`, {
+    advice: 'Ask the requester of the hand-off for the link, and open it.',
+  });
+}
 
 const wrongBrowser = ({ id }: HandoffRow): Error =>
   fault('already_claimed', 'The link was opened in another browser and works only in that browser.', {

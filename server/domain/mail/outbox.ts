@@ -40,5 +40,5 @@ const viewOf = ({ id, recipient, subject, body, createdAt, sentAt, dueAt, failur
 
 const operatorRequired = (): Error =>
   fault('permission_denied', 'Only the operator, whose account was set up at the first start, can read the outbox.', {
-    advice: 'Sign in with that account.',
+    advice: 'Sign in with that account, or ask the operator.',
   });

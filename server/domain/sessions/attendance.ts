@@ -3,11 +3,8 @@ import type { ReadOnlyMount } from '../../engines/slots/slots.ts';
 import type { SessionEnd } from '../../engines/store/rows/sessions.ts';
 import type { LaunchSettings } from './settings.ts';
 
-/**
- * The time limits for watchers before and during the shutdown of a browser. A browser that does not respond before the
- * shutdown is killed without one.
- */
-export const BEFORE_SHUT_DOWN_TIMEOUT_MS = 5_000;
+/** The time limits for watchers before and during the shutdown of a browser that responds. */
+export const BEFORE_SHUT_DOWN_TIMEOUT_MS = 10_000;
 export const SHUT_DOWN_TIMEOUT_MS = 6_000;
 
 export interface Preparation extends Omit<LaunchSettings, 'locale'> {

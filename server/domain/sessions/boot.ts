@@ -8,6 +8,13 @@ import type { Preparation } from './attendance.ts';
 import type { Browser, BrowserHost, SessionEgress } from './browser-host.ts';
 import type { LaunchSettings } from './settings.ts';
 
+/**
+ * The time limits from the start of a Chromium until its first page exists. On an idle machine this takes 200 ms. A
+ * start in the background has little processor time, and no caller waits for it.
+ */
+const CONNECT_TIMEOUT_MS = 11_000;
+const BACKGROUND_CONNECT_TIMEOUT_MS = 25_000;
+
 export interface BootedBrowser {
   readonly box: Box;
   readonly egress: SessionEgress;
@@ -34,10 +41,11 @@ export async function boot(
   request: BootRequest,
   signal: AbortSignal,
 ): Promise<BootedBrowser> {
+  const connectMs = request.background ? BACKGROUND_CONNECT_TIMEOUT_MS : CONNECT_TIMEOUT_MS;
   const box = await browserHost.startBox(request, signal);
   return equip(browserHost, box, async () => {
     await request.onBoxRunning?.(box);
-    return browserHost.connectBrowser(box, signal);
+    return browserHost.connectBrowser(box, connectMs, signal);
   });
 }
 
@@ -61,5 +69,5 @@ async function equip(browserHost: BrowserHost, box: Box, connect: () => Promise<
 
 async function rejectWhenGone(box: Box): Promise<never> {
   const end = await box.whenGone;
-  throw new Error(`the browser exited during startup (${end.detail}): ${box.stderrTail()}`);
+  throw new Error(`the browser stopped while it was starting (${end.detail}): ${box.stderrTail()}`);
 }

@@ -48,7 +48,8 @@ export interface BrowserHost {
   programId(launch: LaunchSettings): string | undefined;
   /** Starts Chromium in a free slot. Resolves when the box is running, before anything is sent to it. */
   startBox(start: BoxStart, signal: AbortSignal): Promise<Box>;
-  connectBrowser(box: Box, signal: AbortSignal): Promise<Browser>;
+  /** Connects to a Chromium that was just started. Resolves when its first page exists, within `ms`. */
+  connectBrowser(box: Box, ms: number, signal: AbortSignal): Promise<Browser>;
   adoptBrowser(box: Box, signal: AbortSignal): Promise<Browser>;
   openEgress(box: Box): SessionEgress;
 }

@@ -5,7 +5,7 @@ import { addMs } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import { newId, type SessionId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
-import { withTimeout } from '../../kit/wait.ts';
+import { WaitExpired, withTimeout } from '../../kit/wait.ts';
 import { type BootedBrowser, boot } from './boot.ts';
 import type { BrowserHost } from './browser-host.ts';
 import type { RecentClaims } from './recent-claims.ts';
@@ -17,6 +17,8 @@ const WAIT_MAX_MS = 30 * 60_000;
 /** Browsers with settings that have not been requested for this long are no longer started in advance. */
 const LAUNCH_RETENTION_MS = 10 * 60_000;
 const START_TIMEOUT_MS = 30_000;
+/** A create that has waited this long for a warm browser that is being started starts its own. */
+const CLAIM_TIMEOUT_MS = 3_500;
 const BACKOFF_MIN_MS = 1_000;
 const BACKOFF_MAX_MS = 60_000;
 /** Consecutive failed starts after which /readyz reports that browsers do not start. */
@@ -164,7 +166,7 @@ export class WarmPool {
   /**
    * Claims the oldest matching browser that is being started, which is ready sooner than a new one. A browser with low
    * priority can be claimed only when its box is running, because its priority cannot be raised earlier. Undefined if
-   * there is no such browser, or if the start fails.
+   * there is no such browser, or if the start fails or takes too long.
    */
   async #takePending(settingsKey: string, signal: AbortSignal): Promise<BootedBrowser | undefined> {
     const pendingBrowser = this.#pendingBrowsers.find(
@@ -176,7 +178,7 @@ export class WarmPool {
     this.#fill();
     try {
       return await withTimeout(
-        START_TIMEOUT_MS,
+        CLAIM_TIMEOUT_MS,
         'a browser that is being started',
         () => pendingBrowser.arrival.promise,
         signal,
@@ -187,6 +189,7 @@ export class WarmPool {
       void Promise.race([pendingBrowser.arrival.promise, undefined]).then(bootedBrowser =>
         bootedBrowser?.scope.close(),
       );
+      if (error instanceof WaitExpired && !signal.aborted) return undefined;
       throw error;
     }
   }

@@ -10,7 +10,12 @@ const TEST_TIMEOUT_MS = 60_000;
 async function connect(context: TestContext): Promise<{ browser: Browser; scriptedBrowser: ScriptedBrowser }> {
   const scriptedBrowser = new ScriptedBrowser();
   context.after(() => scriptedBrowser.close());
-  const browser = await Browser.connect(scriptedBrowser.pipes, silentLog, new AbortController().signal);
+  const browser = await Browser.connect(
+    scriptedBrowser.pipes,
+    silentLog,
+    TEST_TIMEOUT_MS,
+    new AbortController().signal,
+  );
   context.after(() => browser.close());
   return { browser, scriptedBrowser };
 }

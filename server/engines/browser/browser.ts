@@ -23,11 +23,6 @@ import { PageAttachment } from './page-attachment.ts';
 import { OPEN_PAGES_MAX } from './page-limit.ts';
 import { DOWNLOADS_FOLDER } from './policies.ts';
 
-/**
- * The time limit from connecting to a Chromium that was just started until its first page exists. On an idle machine
- * this takes 200 ms.
- */
-const START_TIMEOUT_MS = 13_000;
 /** The time limit for connecting to a Chromium that is already running. Many sessions may be adopted at once. */
 const ADOPTION_TIMEOUT_MS = 25_000;
 /** A page that does not respond within this time is withheld from a client that connects. */
@@ -135,12 +130,12 @@ export class Browser implements Closeable {
     this.extensions = new Extensions(this.#control);
   }
 
-  /** Connects to a Chromium that was just started. Resolves when its first page exists. */
-  static async connect(pipes: BrowserPipes, log: Log, signal: AbortSignal): Promise<Browser> {
+  /** Connects to a Chromium that was just started. Resolves when its first page exists, within `ms`. */
+  static async connect(pipes: BrowserPipes, log: Log, ms: number, signal: AbortSignal): Promise<Browser> {
     const browser = new Browser(pipes, log);
     // The first response may take the whole time limit. When many browsers start at once, most of the start time is
     // spent waiting for it.
-    return browser.#waitUntilReady(START_TIMEOUT_MS, signal, () => browser.#openControl(START_TIMEOUT_MS));
+    return browser.#waitUntilReady(ms, signal, () => browser.#openControl(ms));
   }
 
   /**
@@ -169,6 +164,16 @@ export class Browser implements Closeable {
   /** Resolves with the cause when the pipe breaks or when too many messages could not be handled. */
   get failed(): Promise<Error> {
     return this.#mux.failed;
+  }
+
+  /** Whether the browser process responds within `ms`. Pages do not matter. */
+  async responds(ms: number): Promise<boolean> {
+    try {
+      await this.#control.send('Browser.getVersion', {}, undefined, ms);
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   /** Returns the browser contexts that clients created and that still exist. */

@@ -13,8 +13,6 @@ import { PageLimit } from './page-limit.ts';
 const UNRESPONSIVE_PAGE_TIMEOUT_MS = 6 * 3600_000;
 /** Events beyond this number are dropped. The downloaded files are still found in the downloads folder. */
 const BUFFERED_DOWNLOAD_EVENTS_MAX = 1000;
-/** A refused page that has not resumed by then is closed nevertheless. */
-const RESUME_TIMEOUT_MS = 2_000;
 const WEB_URL_PATTERN = /^https?:/;
 const FAVICON_TIMEOUT_MS = 500;
 const FAVICON_CHARACTERS_MAX = 2048;
@@ -276,21 +274,25 @@ export class Control implements ChannelOwner {
     const isAdmitted = textAt(info, 'subtype') === 'prerender' || this.pageLimit.admits(targetId);
     // The page may be closed before Chromium responds.
     if (isAdmitted) this.send('Target.attachToTarget', { targetId, flatten: true }).catch(() => {});
-    else void this.#closeRefusedPage(targetId).catch(() => {});
+    else void this.#closeRefusedPage(targetId, info?.canAccessOpener === true).catch(() => {});
   }
 
   /**
-   * Resumes the page first. If a page closes while it waits for a debugger, the `window.open` call that created it never
-   * returns.
+   * Resumes a page with an opener first. If the page closes while it waits for a debugger, the `window.open` call that
+   * created it never returns. A page without an opener does not report that it has resumed, and no call waits for it.
    */
-  async #closeRefusedPage(targetId: string): Promise<void> {
+  async #closeRefusedPage(targetId: string, hasOpener: boolean): Promise<void> {
     try {
-      const { sessionId } = await this.send('Target.attachToTarget', { targetId, flatten: true });
-      const channel = typeof sessionId === 'string' ? this.#mux.find(sessionId) : undefined;
-      if (channel) await this.send('Runtime.runIfWaitingForDebugger', {}, channel, RESUME_TIMEOUT_MS);
+      if (hasOpener) await this.#resumePage(targetId);
     } finally {
       await this.send('Target.closeTarget', { targetId });
     }
+  }
+
+  async #resumePage(targetId: string): Promise<void> {
+    const { sessionId } = await this.send('Target.attachToTarget', { targetId, flatten: true });
+    const channel = typeof sessionId === 'string' ? this.#mux.find(sessionId) : undefined;
+    if (channel) await this.send('Runtime.runIfWaitingForDebugger', {}, channel);
   }
 
   #onAttached(parent: Channel, id: string | undefined, info: JsonObject | undefined): void {

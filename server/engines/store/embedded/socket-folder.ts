@@ -49,7 +49,7 @@ async function makeInSharedFolder(folder: string, owner: Owner): Promise<string>
   if (stats.isDirectory() && stats.uid === owner.uid && (stats.mode & 0o077) === 0) return folder;
   throw new Fault(
     'data_folder_unusable',
-    `The socket folder ${folder} must be owned by the user that PostgreSQL runs as, and must not be accessible to other users.`,
+    `The socket folder ${folder} must be a folder that is owned by the user that PostgreSQL runs as and is not accessible to other users.`,
     {
       advice:
         'Remove it, or set BERTH_DATA_DIR to a path that is shorter than 80 bytes and contains no spaces, commas or double quotes.',
