@@ -24,7 +24,6 @@ import { isGone, postgresOf } from './victims.ts';
 
 /** Much shorter than the time that a supervisor waits before SIGKILL, but long enough for a busy machine. */
 const STOP_MS_MAX = 40_000;
-/** The server waits 5 seconds for a browser that hangs. */
 const HANGING_STOP_MS_MAX = 15_000;
 const chromium = await createFaultyChromium();
 const pages = await openPages();

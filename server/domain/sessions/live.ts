@@ -16,7 +16,7 @@ import type { Presence } from './presence.ts';
 import { ResponseTypes } from './response-types.ts';
 
 const LEAVE_TIMEOUT_MS = 5_000;
-/** A browser that does not respond within this time when its session ends or is left to the next process hangs. */
+/** A browser that does not respond within this time when its session ends hangs. */
 const PROBE_TIMEOUT_MS = 5_000;
 /** The maximum number of clients of one session at a time. Bystanders are counted separately, with the same limit. */
 export const CLIENTS_MAX = 20;
@@ -202,8 +202,7 @@ export class LiveSession {
   /** Ends the browser and its box. `salvage` runs before the session folder is removed. */
   async close(end: SessionEnd, salvage: (remains: Remains) => Promise<void>): Promise<void> {
     const trace = this.#trace;
-    this.#isClosing = true;
-    const probe = this.#closeBrowserIfHanging();
+    void this.#closeBrowserIfHanging();
     await trace.runInSpan('session.close_clients', () => this.#closeClients(clientCloseOf(end)));
     // A dead browser does not respond, so pending calls are rejected at once.
     if (this.#isBrowserDead) await this.browser.close();
@@ -211,7 +210,6 @@ export class LiveSession {
       await trace.runInSpan('session.last_words', () =>
         this.#callWatchers('last_words', BEFORE_SHUT_DOWN_TIMEOUT_MS, attendance => attendance.beforeShutDown?.(end)),
       );
-    await probe;
     const attendancesWithShutDown = this.#attendances.filter(({ attendance }) => attendance.shutDown);
     await trace.runInSpan('session.leave', () => this.endAttendances(end));
     if (!this.#isBrowserDead)
@@ -237,10 +235,7 @@ export class LiveSession {
 
   /** Disconnects the clients without ending the browser, which the next process adopts. */
   async abandon(): Promise<void> {
-    this.#isClosing = true;
-    const probe = this.#closeBrowserIfHanging();
     await this.#closeClients(CLIENT_CLOSES.restart);
-    await probe;
     await this.endAttendances();
     await this.browser.close();
     await this.egress.close();
@@ -248,17 +243,18 @@ export class LiveSession {
   }
 
   /**
-   * Closes the connection to a browser that does not respond. The commands that clients and watchers wait for are then
-   * rejected, and the browser counts as dead.
+   * Closes the connection to a browser that does not respond. The commands that watchers wait for are then rejected, and
+   * the browser counts as dead.
    */
   async #closeBrowserIfHanging(): Promise<void> {
-    if (this.#isBrowserDead || (await this.browser.responds(PROBE_TIMEOUT_MS))) return;
+    if (!(await this.browser.hangs(PROBE_TIMEOUT_MS))) return;
     this.#isBrowserDead = true;
     this.#log.warn('session.browser_hangs', { waitedMs: PROBE_TIMEOUT_MS });
-    await this.browser.close();
+    await this.browser.close().catch(error => this.#log.warn('browser.close_failed', { reason: reason(error) }));
   }
 
   async #closeClients(close: ClientClose): Promise<void> {
+    this.#isClosing = true;
     await Promise.all([...this.#clients].map(client => client.disconnect(close)));
     await this.presence.whenWritten();
   }

@@ -8,7 +8,7 @@ import { reason } from '../../kit/fault.ts';
 import { isObject, type Json, type JsonObject, textAt } from '../../kit/json.ts';
 import type { Log } from '../../kit/log.ts';
 import { type Closeable, Scope } from '../../kit/scope.ts';
-import { withTimeout } from '../../kit/wait.ts';
+import { WaitExpired, withTimeout } from '../../kit/wait.ts';
 import { type ChangedPage, Control, type Geolocation, type Page } from './control.ts';
 import { type Cookie, cookiesIn, cookieToSet } from './cookies.ts';
 import type { DownloadListener } from './download-events.ts';
@@ -166,13 +166,13 @@ export class Browser implements Closeable {
     return this.#mux.failed;
   }
 
-  /** Whether the browser process responds within `ms`. Pages do not matter. */
-  async responds(ms: number): Promise<boolean> {
+  /** Whether the browser process does not respond within `ms`. False if its connection is closed in the meantime. */
+  async hangs(ms: number): Promise<boolean> {
     try {
       await this.#control.send('Browser.getVersion', {}, undefined, ms);
-      return true;
-    } catch {
       return false;
+    } catch (error) {
+      return error instanceof WaitExpired;
     }
   }
 
