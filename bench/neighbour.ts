@@ -110,6 +110,12 @@ async function repeatFor({ run }: Misbehavior, ms: number): Promise<number> {
   return refusals;
 }
 
+/** Causes each kind of load once, one after the other, until the time is over. */
+async function repeatInTurn(misbehaviors: readonly Misbehavior[], ms: number): Promise<void> {
+  const endMs = systemClock.monotonicMs() + ms;
+  while (systemClock.monotonicMs() < endMs) for (const one of misbehaviors) await one.run().catch(() => {});
+}
+
 const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`;
 
 const latencyRow = (name: string, { p50, p99, max, count }: Latencies, quietLatencies: Latencies): string =>
@@ -153,10 +159,15 @@ async function measure(server: TestServer, { quick, only }: NeighbourOptions): P
     );
   }
   if (only === undefined) {
-    process.stderr.write('neighbour: all at once\n');
+    process.stderr.write('neighbour: all in turn\n');
     await probe.take();
+    await repeatInTurn(offender.misbehaviors, 3 * loadMs);
+    table.push(latencyRow('all of it in turn, by one client', await probe.take(), quietLatencies));
+    process.stderr.write('neighbour: all at once\n');
     await Promise.all(offender.misbehaviors.map(misbehavior => repeatFor(misbehavior, 2 * loadMs)));
-    table.push(latencyRow('all of it at once', await probe.take(), quietLatencies));
+    table.push(
+      latencyRow(`all of it at once, by ${offender.misbehaviors.length} clients`, await probe.take(), quietLatencies),
+    );
   }
   probe.end();
   await offender.close();

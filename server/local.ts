@@ -185,8 +185,8 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
 async function sweepNow(runtime: Runtime, config: Config, store: Store): ReturnType<typeof sweep> {
   const scope = new Scope();
   try {
-    const prompt = (): void => {}; // Does nothing, because the files that wait in the outbox are stored by the server.
-    const { artifacts, outbox } = await openKeptFiles(runtime, { config, store, scope, prompt });
+    const trigger = (): void => {}; // Does nothing, because the files that wait in the outbox are stored by the server.
+    const { artifacts, outbox } = await openKeptFiles(runtime, { config, store, scope, trigger });
     return await sweep(retentionOf(runtime, { store, artifacts, outbox }));
   } finally {
     await scope.close();

@@ -62,8 +62,8 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   const liveSessions = new LiveSessions();
   const isUnused = (): boolean => liveSessions.isEmpty && isQuiet();
   const tasks = new Tasks(clock, log, { isUnused, isQuiet });
-  const prompt = (task: string, ms?: number): void => tasks.prompt(task, ms);
-  const foundation = await openFoundation(runtime, { config, secret, scope, prompt });
+  const trigger = (task: string, ms?: number): void => tasks.trigger(task, ms);
+  const foundation = await openFoundation(runtime, { config, secret, scope, trigger });
   const { store, slots, audit, tallies } = foundation;
   await endFormerProcesses(runtime, config, store);
   const metrics = openMetrics();

@@ -10,8 +10,8 @@ import type { ApplicationId } from '../kit/ids.ts';
 export const fault = (code: ErrorCode, message: string, options?: FaultOptions): Fault<ErrorCode> =>
   new Fault<ErrorCode>(code, message, options);
 
-export const notFound = (objectName: string, id: string): Fault<ErrorCode> =>
-  fault('not_found', `${objectName} ${shorten(id)} does not exist, or you do not have access to it.`, {
+export const notFound = (kind: string, id: string): Fault<ErrorCode> =>
+  fault('not_found', `${kind} ${shorten(id)} does not exist, or you do not have access to it.`, {
     advice: 'Check the id, and check that the credential belongs to the right application.',
   });
 
@@ -98,11 +98,11 @@ export function diskFull({
 const mebibyteText = (bytes: number): string => `${Math.floor(bytes / 1024 ** 2)} MiB`;
 
 export const limitReached = (
-  objectName: string,
+  kind: string,
   limit: number,
   advice = 'Delete one that is no longer needed.',
 ): Fault<ErrorCode> =>
-  fault('limit_reached', `There are already ${limit} ${objectName}, which is the limit.`, {
+  fault('limit_reached', `There are already ${limit} ${kind}, which is the limit.`, {
     advice,
     details: { limit },
   });

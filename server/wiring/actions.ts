@@ -38,7 +38,7 @@ export async function openActions(
   { invocations, applications, mail, endUsers }: ActionsDeps,
 ) {
   const { clock } = runtime;
-  const { store, vault, secret, config, prompt, outboundEndpoints, tallies } = foundation;
+  const { store, vault, secret, config, trigger, outboundEndpoints, tallies } = foundation;
   const audit = new ActionAudit(foundation.audit);
   const content = new SealedContent(vault);
   const changeFollower = await ChangeFollower.open('action_changed', { store, clock });
@@ -53,7 +53,7 @@ export async function openActions(
   });
   const decisions = new Decisions({
     ...{ ...commonParts, tallies, catalogue: invocations.catalogue },
-    ...{ proofs, isFromSession, prompt },
+    ...{ proofs, isFromSession, trigger },
   });
   const agent = new AgentActions({
     ...{ ...commonParts, changeFollower, invocations: invocations.service },

@@ -26,11 +26,11 @@ export function openContexts({ host, clock, log }: Runtime, foundation: Foundati
   const storedVersions = new StoredVersions({ artifacts, profiles, ...keyFunctions });
   const loader = new ContextLoader({ rows, uses, events, storedVersions, profiles, clock, log });
   const saver = new Saver({ rows, uses, sessions, storedVersions, profiles, host, clock, log });
-  const prompt = (): void => foundation.prompt(CONTEXTS_TASK);
+  const trigger = (): void => foundation.trigger(CONTEXTS_TASK);
   const folder = join(config.dataDir, 'exports');
   const exports = new Exports({ storedVersions, profiles, workers, job: STORAGE_STATE, folder, clock });
   return {
-    service: new Contexts({ rows, storedVersions, profiles, exports, clock, prompt }),
+    service: new Contexts({ rows, storedVersions, profiles, exports, clock, trigger }),
     watcher: new ContextWatcher({
       rows,
       uses,
@@ -40,7 +40,7 @@ export function openContexts({ host, clock, log }: Runtime, foundation: Foundati
       host,
       clock,
       log,
-      prompt,
+      trigger,
     }),
     tasks: [{ name: CONTEXTS_TASK, everyMs: SAVE_INTERVAL_MS, restMs: REST_INTERVAL_MS, run: () => saver.reconcile() }],
     recover: () => saver.recover(),

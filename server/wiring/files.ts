@@ -44,7 +44,7 @@ export interface FilesDeps {
 
 export async function openFiles(runtime: Runtime, foundation: Foundation, deps: FilesDeps) {
   const { host, clock, log } = runtime;
-  const { config, store, staging, outbox, prompt } = foundation;
+  const { config, store, staging, outbox, trigger } = foundation;
   const { liveSessions, limits, downloads, onDownloadStored: downloaded } = deps;
   const salvage = await openSalvage(config);
   const { downloadBytes, uploadBytes } = config.sessionFiles;
@@ -61,7 +61,7 @@ export async function openFiles(runtime: Runtime, foundation: Foundation, deps: 
   const retention = retentionOf(runtime, foundation);
   return {
     service: { uploads, downloads },
-    watcher: filesWatcher({ keeper, salvage, uploads, prompt: () => prompt(LEFT_BEHIND_TASK) }),
+    watcher: filesWatcher({ keeper, salvage, uploads, trigger: () => trigger(LEFT_BEHIND_TASK) }),
     tasks: [
       { name: LEFT_BEHIND_TASK, everyMs: LEFT_BEHIND_INTERVAL_MS, restMs: REST_INTERVAL_MS, run: collectLeftBehind },
       { name: 'sweep', everyMs: SWEEP_INTERVAL_MS, run: () => sweep(retention) },

@@ -35,7 +35,7 @@ export interface Basics {
   /** When the server ends, closes everything that families do not close themselves. */
   readonly scope: Scope;
   /** Runs the task with this name after `ms` milliseconds, or at once if `ms` is absent. */
-  readonly prompt: (task: string, ms?: number) => void;
+  readonly trigger: (task: string, ms?: number) => void;
 }
 
 export interface Foundation extends Basics, KeptFiles {

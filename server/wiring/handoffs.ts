@@ -36,7 +36,7 @@ export interface HandoffDeps {
 
 export async function openHandoffs(
   { clock }: Runtime,
-  { store, config, secret, prompt }: Foundation,
+  { store, config, secret, trigger }: Foundation,
   deps: HandoffDeps,
 ) {
   const { applications, live, liveSessions } = deps;
@@ -61,17 +61,17 @@ export async function openHandoffs(
     cursors: new Cursors(secret, clock),
   });
   const endOrphanedHandoffs = async () => ({ ended: await store.handoffs.endForEndedSessions(clock.now()) });
-  let isPrompted = false;
-  const promptWithdrawTask = (): void => {
-    if (isPrompted) return;
-    isPrompted = true;
-    prompt(WITHDRAW_TASK);
+  let isTriggered = false;
+  const triggerWithdrawTask = (): void => {
+    if (isTriggered) return;
+    isTriggered = true;
+    trigger(WITHDRAW_TASK);
   };
   const withdraw = async () => {
-    isPrompted = false;
+    isTriggered = false;
     return { withdrawn: await withdrawFromConsumers({ store, leaseOf }) };
   };
-  const subscription = await store.listen('credential_revoked', promptWithdrawTask, promptWithdrawTask);
+  const subscription = await store.listen('credential_revoked', triggerWithdrawTask, triggerWithdrawTask);
   const forget = async () => {
     const endedBefore = addMs(clock.now(), -HANDOFF_RETENTION_DAYS * DAY_MS);
     return { removed: await runInBatches(FORGET_LIMITS, batch => store.handoffs.forget(endedBefore, batch)) };

@@ -22,7 +22,7 @@ export interface KeptFilesDeps {
   readonly config: Pick<Config, 's3' | 'dataDir' | 'sharedDir' | 'process'>;
   readonly store: Pick<Store, 'outbox'>;
   readonly scope: Scope;
-  readonly prompt: (task: string) => void;
+  readonly trigger: (task: string) => void;
 }
 
 export interface KeptFiles {
@@ -42,8 +42,8 @@ export async function openKeptFiles(runtime: Runtime, deps: KeptFilesDeps): Prom
   const { config, store, scope } = deps;
   const artifacts = scope.own(await openArtifacts(config, clock));
   const staging = await Staging.open(config.dataDir);
-  const prompt = (): void => deps.prompt(OUTBOX_TASK);
-  const outbox = scope.own(new Outbox({ rows: store.outbox, artifacts, staging, host, clock, log, prompt }));
+  const trigger = (): void => deps.trigger(OUTBOX_TASK);
+  const outbox = scope.own(new Outbox({ rows: store.outbox, artifacts, staging, host, clock, log, trigger }));
   return {
     artifacts,
     staging,

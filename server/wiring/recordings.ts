@@ -61,7 +61,7 @@ export async function openRecordings(runtime: Runtime, foundation: Foundation, p
       markWatched: session => recorder.markWatched(session),
       whenSettled: session => recorder.whenSettled(session),
       newestPicture: session => liveFrames.newestJpegOf(session),
-      prompt: () => foundation.prompt(ASSEMBLE_TASK),
+      trigger: () => foundation.trigger(ASSEMBLE_TASK),
       segmentMs: SEGMENT_MS,
       keptMs: config.retention.filesMs,
     }),

@@ -84,7 +84,7 @@ export interface OpenedSessions extends Family, Closeable {
 
 export function openSessions(runtime: Runtime, foundation: Foundation, deps: SessionsDeps): OpenedSessions {
   const { clock, log, host } = runtime;
-  const { config, store, prompt } = foundation;
+  const { config, store, trigger } = foundation;
   const { liveSessions, identity, metrics, admission, families } = deps;
   const rows = store.sessions;
   const claims = new RecentClaims(clock);
@@ -106,7 +106,7 @@ export function openSessions(runtime: Runtime, foundation: Foundation, deps: Ses
     ...{ size: config.warm, defaultSettings: defaultLaunch(config.engine), browserHost, claims, clock, log },
     ...{ starting: () => starting.size, processors: availableParallelism(), recordClaim: metrics.recordClaim },
   });
-  const scheduleExpiry = (ms: number): void => prompt(EXPIRE_TASK, ms);
+  const scheduleExpiry = (ms: number): void => trigger(EXPIRE_TASK, ms);
   const presenceParts = { rows, clock, log, graceMs: config.disconnectGraceMs, scheduleExpiry };
   const { watchers } = sharedParts;
   const browserStarter = new BrowserStarter({ ...runtime, browserHost, pool, gate, rows, presenceParts, watchers });
@@ -135,7 +135,7 @@ export function openSessions(runtime: Runtime, foundation: Foundation, deps: Ses
 
 function openShared(
   runtime: Runtime,
-  { config, secret, store, prompt, fleet }: Foundation,
+  { config, secret, store, trigger, fleet }: Foundation,
   deps: SessionsDeps,
   claims: RecentClaims,
 ): SharedParts {
@@ -143,7 +143,7 @@ function openShared(
   const { liveSessions, identity, metrics, admission, families } = deps;
   const { sessions: rows, events } = store;
   const { keyUses, callers } = identity;
-  const starting = new StartingSessions(() => prompt(WARM_TASK, claims.areContinuous ? 0 : REFILL_DELAY_MS));
+  const starting = new StartingSessions(() => trigger(WARM_TASK, claims.areContinuous ? 0 : REFILL_DELAY_MS));
   const signing = new Signing(secret, config.hostUrl ?? config.publicUrl);
   const allFamilies: readonly Family[] = Object.values(families);
   const watchers = new Watchers(

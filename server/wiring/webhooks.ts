@@ -25,27 +25,27 @@ const DAY_MS = 24 * 3_600_000;
 
 export async function openWebhooks(
   { clock, log }: Runtime,
-  { store, vault, outbound, audit, secret, prompt }: Foundation,
+  { store, vault, outbound, audit, secret, trigger }: Foundation,
   applications: Pick<Applications, 'require'>,
 ) {
   const keys = new WebhookKeys({ vault, engine: { newWebhookKey, webhookSignature } });
   const cursors = new Cursors(secret, clock);
-  const service = new Webhooks({ store, applications, keys, outbound, cursors, audit, clock, prompt });
-  const writer = new DeliveryWriter({ store, clock, prompt });
+  const service = new Webhooks({ store, applications, keys, outbound, cursors, audit, clock, trigger });
+  const writer = new DeliveryWriter({ store, clock, trigger });
   const userAgent = `Berth/${version()}`;
-  const sender = new DeliverySender({ rows: store.webhooks, outbound, keys, userAgent, prompt, clock, log });
+  const sender = new DeliverySender({ rows: store.webhooks, outbound, keys, userAgent, trigger, clock, log });
 
-  let isPrompted = false;
-  const promptWriteTask = (): void => {
-    if (isPrompted) return;
-    isPrompted = true;
-    prompt(WRITE_TASK, WRITE_DELAY_MS);
+  let isTriggered = false;
+  const triggerWriteTask = (): void => {
+    if (isTriggered) return;
+    isTriggered = true;
+    trigger(WRITE_TASK, WRITE_DELAY_MS);
   };
   const write = (): Promise<Record<string, number>> => {
-    isPrompted = false;
+    isTriggered = false;
     return writer.run();
   };
-  const subscription = await store.listen('session_event', promptWriteTask, promptWriteTask);
+  const subscription = await store.listen('session_event', triggerWriteTask, triggerWriteTask);
   const forget = async () => {
     const createdBefore = addMs(clock.now(), -DELIVERY_RETENTION_DAYS * DAY_MS);
     return { removed: await runInBatches(FORGET_LIMITS, batch => store.webhooks.forget(createdBefore, batch)) };

@@ -57,8 +57,8 @@ describe('the outbox', () => {
 
   const newKey = (): ArtifactKey => downloadKey(app, newId<SessionId>(now), randomUUID());
   const open = (artifacts: Artifacts, clock = systemClock, log = silentLog): Outbox => {
-    const prompt = (): void => {};
-    return new Outbox({ rows: store.outbox, artifacts, staging, host, clock, log, prompt });
+    const trigger = (): void => {};
+    return new Outbox({ rows: store.outbox, artifacts, staging, host, clock, log, trigger });
   };
   const stage = async (bytes: Buffer): Promise<string> => (await staging.write(Readable.from([bytes]))).name;
   const read = async (outbox: Outbox, key: ArtifactKey): Promise<Buffer | undefined> => {

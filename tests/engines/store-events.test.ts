@@ -246,10 +246,10 @@ describe('session events', () => {
     const rows = [await aSession({ applicationId }), await aSession({ applicationId })];
     for (const row of rows) await store.sessions.markRunning(row.id, NOW);
     const seenTypes: string[] = [];
-    for (let after = 0, full = true; full; ) {
+    for (let after = 0, isFull = true; isFull; ) {
       const page = await store.events.read(applicationId, { after, limit: 1 });
       seenTypes.push(...page.events.map(({ type }) => type));
-      ({ through: after, full } = page);
+      ({ through: after, isFull } = page);
     }
     assert.deepEqual(seenTypes, ['session.created', 'session.created', 'session.started', 'session.started']);
     const startedList = await store.events.read(applicationId, { after: 0, types: ['session.started'], limit: 10 });
@@ -257,7 +257,7 @@ describe('session events', () => {
       startedList.events.map(event => event.sessionId),
       rows.map(({ id }) => id),
     );
-    assert.equal(startedList.full, false);
+    assert.equal(startedList.isFull, false);
     assert.ok(startedList.through >= (startedList.events.at(-1)?.id ?? Number.POSITIVE_INFINITY));
     const untypedList = await store.events.read(applicationId, { after: 0, types: [], limit: 10 });
     assert.deepEqual(untypedList.events, []);
@@ -295,7 +295,7 @@ describe('session events', () => {
     assert.deepEqual(await store.events.read(applicationId, { after: through, limit: 10 }), {
       events: [],
       through,
-      full: false,
+      isFull: false,
     });
   });
 

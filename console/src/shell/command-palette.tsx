@@ -48,7 +48,7 @@ export function CommandPalette({
   );
 }
 
-export const PaletteButton = ({ open: onOpen }: { readonly open: () => void }) => (
+export const PaletteButton = ({ onOpen }: { readonly onOpen: () => void }) => (
   <button
     type="button"
     aria-keyshortcuts="Control+K"

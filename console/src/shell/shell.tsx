@@ -62,7 +62,7 @@ function Frame() {
         className="sticky top-0 hidden h-dvh flex-col gap-5 overflow-y-auto border-r border-line px-4 py-5 md:flex"
       >
         <Brand />
-        <PaletteButton open={() => setIsPaletteOpen(true)} />
+        <PaletteButton onOpen={() => setIsPaletteOpen(true)} />
         <div className="min-h-0 flex-1">
           <Navigation app={app} />
         </div>

@@ -65,7 +65,7 @@ export function LoadError({ error, retry }: { readonly error: unknown; readonly 
   );
 }
 
-/** An error message as one line, for forms and dialogs. */
+/** The message of an error and the id of its request, for forms and dialogs. Shows nothing without an error. */
 export function FormError({ error }: { readonly error: unknown }) {
   if (!error) return null;
   const { message, requestId } = errorDetails(error);

@@ -37,7 +37,7 @@ export interface DecisionsParts {
   readonly publicUrl: string;
   readonly isFromSession: IsFromSession;
   /** Makes the clock task with this name run soon. */
-  readonly prompt: (task: string) => void;
+  readonly trigger: (task: string) => void;
 }
 
 /** The sender of a decision. */
@@ -104,7 +104,7 @@ export class Decisions {
     request: DecideAction,
     { origin, peer }: Sender,
   ): Promise<ApplicationAction> {
-    const { store, clock, audit, isFromSession, prompt } = this.#parts;
+    const { store, clock, audit, isFromSession, trigger } = this.#parts;
     if (request.decision === 'approve' && isFromSession(peer)) throw requestFromSession();
     const initialRow = await this.#requireAction(approver, jobId);
     if (approver.kind === 'end_user') await this.#endUserTally.take(tallyNameOf(approver));
@@ -128,7 +128,7 @@ export class Decisions {
       this.#assertUndecided(await this.#requireAction(approver, jobId));
       throw alreadyDecided(initialRow, 'expired');
     }
-    if (decidedRow.executeAt) prompt(EXECUTE_TASK);
+    if (decidedRow.executeAt) trigger(EXECUTE_TASK);
     return this.viewFor(decidedRow, { mayDecide: true, maySeeContent: true });
   }
 

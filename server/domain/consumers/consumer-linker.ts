@@ -124,9 +124,9 @@ async function moveMemory(
   await consumerMemory.remove(from, { prefix: '' });
 }
 
-const tooManyTogether = (objectName: string, limit: number): Error =>
-  fault('limit_reached', `Together, the two consumers exceed the limit of ${limit} ${objectName}.`, {
-    advice: `Remove ${objectName} that are no longer needed, and link the consumers again.`,
+const tooManyTogether = (kind: string, limit: number): Error =>
+  fault('limit_reached', `Together, the two consumers exceed the limit of ${limit} ${kind}.`, {
+    advice: `Remove ${kind} that are no longer needed, and link the consumers again.`,
     details: { limit },
   });
 

@@ -36,7 +36,7 @@ export interface ContextWatcherParts extends Pick<Runtime, 'clock' | 'log' | 'ho
   readonly storedVersions: StoredVersions;
   readonly profiles: Profiles;
   /** Wakes the saver, because a save may be due. */
-  readonly prompt: () => void;
+  readonly trigger: () => void;
 }
 
 /** The data that `check` stores in the settings of the session. */
@@ -118,7 +118,7 @@ export class ContextWatcher implements Watcher {
 
   ended(row: SessionRow): void {
     this.#parts.loader.forget(row.id);
-    if (storedUse(row)?.persist) this.#parts.prompt();
+    if (storedUse(row)?.persist) this.#parts.trigger();
   }
 
   /**

@@ -39,7 +39,7 @@ export interface ContextsParts {
   readonly exports: Exports;
   readonly clock: Clock;
   /** Wakes the task that removes deleted versions. */
-  readonly prompt: () => void;
+  readonly trigger: () => void;
 }
 
 /** The operations that HTTP handlers may call. */
@@ -85,7 +85,7 @@ export class Contexts {
     const { id: contextId } = await this.#requireRow(caller, id);
     const isDestroyed = await this.#parts.rows.destroy(caller.applicationId, contextId, this.#parts.clock.now());
     if (!isDestroyed) throw notFound('Context', id);
-    this.#parts.prompt();
+    this.#parts.trigger();
   }
 
   async versions(caller: AgentCaller, id: string): Promise<ContextVersion[]> {
@@ -193,7 +193,7 @@ export class Contexts {
     signal: AbortSignal,
     storeObjects: StoreVersion,
   ): Promise<Context> {
-    const { rows, profiles, clock, prompt } = this.#parts;
+    const { rows, profiles, clock, trigger } = this.#parts;
     const id = newId<VersionId>(clock.now());
     const reservation = { id, source, now: clock.now(), until: addMs(clock.now(), INTERRUPTED_WRITE_RETENTION_MS) };
     if (!(await rows.reserve(row.applicationId, row.id, reservation))) throw notFound('Context', row.id);
@@ -206,7 +206,7 @@ export class Contexts {
       return viewOf(requireContext(keptVersion?.context, row.id));
     } catch (error) {
       await rows.abandon(id, clock.now());
-      prompt();
+      trigger();
       throw error;
     } finally {
       await staging.remove();

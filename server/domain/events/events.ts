@@ -54,8 +54,8 @@ export class EventService implements Events, Closeable {
     const period = periodOf(query);
     const session = await this.#findSession(caller, query.session);
     const filter = { ...filterOf(Number(query.after ?? 0), session, types, query.limit), ...period };
-    const { events, through, full } = await this.#parts.events.read(caller.applicationId, filter);
-    return { events: events.map(eventView), ...(full ? { nextAfter: formattedEventId(through) } : {}) };
+    const { events, through, isFull } = await this.#parts.events.read(caller.applicationId, filter);
+    return { events: events.map(eventView), ...(isFull ? { nextAfter: formattedEventId(through) } : {}) };
   }
 
   async *follow(
@@ -91,7 +91,7 @@ export class EventService implements Events, Closeable {
         const isOver = isLastPage(page, session);
         if (visibleEvents.length > 0 || !isOver) yield visibleEvents.map(eventView);
         if (isOver) return;
-        if (!page.full && !signal.aborted) await waker.next(POLL_INTERVAL_MS);
+        if (!page.isFull && !signal.aborted) await waker.next(POLL_INTERVAL_MS);
       } while (!signal.aborted);
     } finally {
       waker.close();
@@ -125,7 +125,7 @@ const serviceStopping = (): Error =>
  */
 const isLastPage = (page: Awaited<ReturnType<EventRows['read']>>, session: SessionRow | undefined): boolean =>
   session !== undefined &&
-  (page.events.some(({ type }) => type === FINAL_EVENT_TYPE) || (hasEnded(session) && !page.full));
+  (page.events.some(({ type }) => type === FINAL_EVENT_TYPE) || (hasEnded(session) && !page.isFull));
 
 const filterOf = (
   after: number,

@@ -120,7 +120,7 @@ export class DownloadKeeper {
       await staging.remove(stagedFile.name);
       return undefined;
     }
-    outbox.prompt();
+    outbox.trigger();
     return completeRow;
   }
 }

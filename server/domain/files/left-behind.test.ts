@@ -53,7 +53,7 @@ test('a download whose row cannot be written does not block the downloads of oth
   const keeper = new DownloadKeeper({
     ...{ rows, staging, clock: systemClock, log: silentLog, sessionBytesMax: 1_000, keyOf: () => 'key' },
     limits: { effective: async () => ({ maxStoredBytes: 1_000 }) },
-    outbox: { row: (_: string, file: object) => file, prompt: () => {} },
+    outbox: { row: (_: string, file: object) => file, trigger: () => {} },
   } as unknown as DownloadKeeperParts);
   const sessions = { byId: async (id: SessionId) => ({ id, endedAt: new Date(0) }) };
   const parts: LeftBehindParts = { keeper, salvage, sessions: sessions as unknown as LeftBehindParts['sessions'] };

@@ -23,7 +23,7 @@ export interface OutboxParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly artifacts: Artifacts;
   readonly staging: Staging;
   /** Wakes the task, because a file is due. */
-  readonly prompt: () => void;
+  readonly trigger: () => void;
 }
 
 export interface OutboxFile {
@@ -47,11 +47,11 @@ export class Outbox implements Closeable {
   async post(application: ApplicationId, ...outboxFiles: readonly OutboxFile[]): Promise<void> {
     if (outboxFiles.length === 0) return;
     await this.#parts.rows.add(outboxFiles.map(outboxFile => this.row(application, outboxFile)));
-    this.#parts.prompt();
+    this.#parts.trigger();
   }
 
   /**
-   * Returns the row for a file. The caller inserts the row in its own transaction, and calls `prompt` after the commit.
+   * Returns the row for a file. The caller inserts the row in its own transaction, and calls `trigger` after the commit.
    */
   row(applicationId: ApplicationId, outboxFile: OutboxFile): OutboxRow {
     const { host, clock } = this.#parts;
@@ -59,8 +59,8 @@ export class Outbox implements Closeable {
     return { id: newId(now), applicationId, hostId: host, ...outboxFile, attempts: 0, dueAt: now, createdAt: now };
   }
 
-  prompt(): void {
-    this.#parts.prompt();
+  trigger(): void {
+    this.#parts.trigger();
   }
 
   /** Opens the file, whether it is already stored or still staged. */
@@ -116,7 +116,7 @@ export class Outbox implements Closeable {
     const key = row.key as ArtifactKey;
     const uploadPromise = this.#store(row, key).finally(() => {
       this.#runningUploads.delete(row.id);
-      if (!this.#closeController.signal.aborted) this.#parts.prompt();
+      if (!this.#closeController.signal.aborted) this.#parts.trigger();
     });
     this.#runningUploads.set(row.id, { key, done: uploadPromise });
   }

@@ -17,10 +17,10 @@ export interface FilesWatcherParts {
   readonly salvage: SalvagedFiles;
   readonly uploads: Uploads;
   /** Wakes the task that stores downloads of ended sessions. */
-  readonly prompt: () => void;
+  readonly trigger: () => void;
 }
 
-export const filesWatcher = ({ keeper, salvage, uploads, prompt }: FilesWatcherParts): Watcher => ({
+export const filesWatcher = ({ keeper, salvage, uploads, trigger }: FilesWatcherParts): Watcher => ({
   name: 'files',
 
   attend: async (liveSession, row) => {
@@ -39,7 +39,7 @@ export const filesWatcher = ({ keeper, salvage, uploads, prompt }: FilesWatcherP
     await failIncompleteDownloads(keeper, row, completeFiles);
   },
 
-  ended: prompt,
+  ended: trigger,
 
   describe: async row => ({ uploads: await uploads.readViews(row) }),
 });

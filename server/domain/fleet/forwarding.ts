@@ -7,7 +7,7 @@ import type { HostId } from '../../kit/ids.ts';
 import type { Refusal } from '../limits/refusals.ts';
 import { acceptForwarded } from './host-tokens.ts';
 import type { LineOutcome, LineRequest } from './line.ts';
-import type { LineTicket } from './line-ticket.ts';
+import type { QueueTicket } from './line-ticket.ts';
 import type { OwnedKind } from './owners.ts';
 
 /** Another living host. */
@@ -24,7 +24,7 @@ export interface PassOptions {
    * The ticket, if the request is a create. Another host could take the create instead, so `pass` does not wait for a
    * host that does not accept the connection.
    */
-  readonly ticket?: LineTicket;
+  readonly ticket?: QueueTicket;
 }
 
 /**

@@ -9,7 +9,7 @@ import type { Refusal } from '../limits/refusals.ts';
 export const LINE_HEADER = 'x-berth-line';
 
 /** A ticket without a place is for a create that has not waited. Such a create comes after all waiters. */
-export interface LineTicket extends Partial<QueuePosition> {
+export interface QueueTicket extends Partial<QueuePosition> {
   readonly waitedMs: number;
   /**
    * Set if no host admits the create and the operation reports the refusal itself, in a response that is not an HTTP
@@ -18,24 +18,24 @@ export interface LineTicket extends Partial<QueuePosition> {
   readonly finalRefusal?: Refusal;
 }
 
-const tickets = new WeakMap<object, LineTicket>();
+const tickets = new WeakMap<object, QueueTicket>();
 
-export const noteTicket = ({ headers }: Pick<IncomingMessage, 'headers'>, ticket: LineTicket): void =>
+export const noteTicket = ({ headers }: Pick<IncomingMessage, 'headers'>, ticket: QueueTicket): void =>
   void tickets.set(headers, ticket);
 
 /**
  * Returns the ticket of a request. Undefined if the sender does not keep a place in the line for the request. In that
  * case, this host keeps the place.
  */
-export function ticketOf(request: Pick<IncomingMessage, 'headers'>): LineTicket | undefined {
+export function ticketOf(request: Pick<IncomingMessage, 'headers'>): QueueTicket | undefined {
   const text = forwardedFrom(request) && request.headers[LINE_HEADER];
   return tickets.get(request.headers) ?? (typeof text === 'string' ? parseTicket(text) : undefined);
 }
 
-export const ticketText = ({ waitedMs, turn, place }: LineTicket): string =>
+export const ticketText = ({ waitedMs, turn, place }: QueueTicket): string =>
   [waitedMs, turn, place].filter(number => number !== undefined).join(' ');
 
-function parseTicket(text: string): LineTicket | undefined {
+function parseTicket(text: string): QueueTicket | undefined {
   const [, waitedText, turn, place] = /^(\d{1,9})(?: (\d{1,10}) (\d{1,15}))?$/.exec(text) ?? [];
   if (waitedText === undefined) return undefined;
   return { waitedMs: Number(waitedText), ...(place === undefined ? {} : { turn: Number(turn), place: Number(place) }) };

@@ -10,7 +10,7 @@ import type { Closeable } from '../../kit/scope.ts';
 import { fault } from '../faults.ts';
 import { type Refusal, refusal, type WaitDetails } from '../limits/refusals.ts';
 import type { Fleet } from './fleet.ts';
-import type { LineTicket } from './line-ticket.ts';
+import type { QueueTicket } from './line-ticket.ts';
 import { nextInLine } from './next-in-line.ts';
 
 /**
@@ -22,7 +22,7 @@ const RETRY_INTERVAL_MS = 1_000;
 const GATHER_INTERVAL_MS = 20;
 const ROWS_PER_ROUND_MAX = 5_000;
 
-export type LineAttempt<T> = (ticket: LineTicket) => Promise<{ readonly got: T } | { readonly refused: Refusal }>;
+export type LineAttempt<T> = (ticket: QueueTicket) => Promise<{ readonly got: T } | { readonly refused: Refusal }>;
 
 export type LineOutcome<T> = { readonly got: T } | { readonly refused: Refusal; readonly waited?: WaitDetails };
 
@@ -49,7 +49,7 @@ interface Waiter {
   readonly row: Omit<WaitingCreate, 'why' | 'refused'>;
   readonly sinceMs: number;
   /** Resolves to the refusal, or undefined if the create was admitted. */
-  readonly attempt: (ticket: LineTicket) => Promise<Refusal | undefined>;
+  readonly attempt: (ticket: QueueTicket) => Promise<Refusal | undefined>;
   readonly reject: (error: unknown) => void;
   lastRefusal: Refusal;
   /**

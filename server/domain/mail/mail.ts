@@ -46,7 +46,7 @@ export interface MailParts extends Pick<Runtime, 'clock' | 'log'> {
   /** Absent if there is no mail server. */
   readonly sender?: MailSender;
   /** Makes the task with this name run soon. */
-  readonly prompt: (task: string) => void;
+  readonly trigger: (task: string) => void;
 }
 
 export class Mail {
@@ -89,9 +89,9 @@ export class Mail {
     });
   }
 
-  /** Prompts the task that sends the queued e-mails. */
+  /** Triggers the task that sends the queued e-mails. */
   send(): void {
-    if (this.#parts.sender) this.#parts.prompt('send_mails');
+    if (this.#parts.sender) this.#parts.trigger('send_mails');
   }
 
   #sendTask(sender: MailSender): Task {

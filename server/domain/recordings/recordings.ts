@@ -53,7 +53,7 @@ export interface RecordingsParts extends Pick<Runtime, 'clock' | 'host'> {
   /** Length of a full segment. */
   readonly segmentMs: number;
   /** Starts the assembly, because a file was requested. */
-  readonly prompt: () => void;
+  readonly trigger: () => void;
   /** How long recordings are kept after the end of the session. */
   readonly keptMs: number;
   readonly tallies: Pick<SharedTallies, 'of'>;
@@ -152,11 +152,11 @@ export class RecordingService implements Recordings {
     const pages = await this.#endedPages(session);
     await this.#assemblyTally.take(caller.applicationId);
     await this.#assertStoreReachable(session, pages);
-    const { rows, host, clock, prompt } = this.#parts;
+    const { rows, host, clock, trigger } = this.#parts;
     const requestedAt = clock.now();
     for (const { page } of pages)
       await rows.requestFile({ sessionId: session.id, page, hostId: host, assembly: randomUUID(), requestedAt });
-    prompt();
+    trigger();
     return pages.map(({ page }) => ({ pageId: String(page), status: 'PENDING' }));
   }
 

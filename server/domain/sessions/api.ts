@@ -5,7 +5,7 @@ import type { CreateSession, ProjectUsage, Session } from '../../../contract/ses
 import type { IdempotencyRun } from '../../engines/store/rows/idempotency.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
-import type { LineTicket } from '../fleet/line-ticket.ts';
+import type { QueueTicket } from '../fleet/line-ticket.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { Quota } from '../limits/admission.ts';
 import type { ResponseDelivery } from './deliveries.ts';
@@ -80,7 +80,7 @@ export interface CreateOptions {
    * Set in a fleet if the host that received the request queues this create (see fleet/line.ts). This host then refuses
    * the create instead of queueing it.
    */
-  readonly line?: LineTicket;
+  readonly line?: QueueTicket;
   /** Present when the request has an `Idempotency-Key`. */
   readonly run?: IdempotencyRun;
   /**

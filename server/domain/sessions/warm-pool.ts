@@ -62,7 +62,7 @@ export interface WarmPoolParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly browserHost: BrowserHost;
   /**
    * The number of sessions that are being started. When one of these starts has ended, the task that calls `reconcile`
-   * is prompted.
+   * is triggered.
    */
   readonly starting: () => number;
   readonly claims: RecentClaims;

@@ -16,7 +16,7 @@ const ACCEPTED_RESULT: CallResult = Object.assign(Object.create(null), { kind: '
 
 /** A sender for a database that always lists the webhook as due, but has only these deliveries to take. */
 function scene(deliveriesToTake: DeliveryRow[]) {
-  const prompts: string[] = [];
+  const triggers: string[] = [];
   const deliveredIds: string[] = [];
   const rows: DeliverySenderParts['rows'] = Object.assign(Object.create(null), {
     due: async () => [DELIVERY],
@@ -28,25 +28,25 @@ function scene(deliveriesToTake: DeliveryRow[]) {
     ...{ rows, clock: new ManualClock(), log: silentLog, userAgent: 'test' },
     outbound: { send: async () => ACCEPTED_RESULT },
     keys: { sign: async () => [] },
-    prompt: task => void prompts.push(task),
+    trigger: task => void triggers.push(task),
   });
   const run = async (): Promise<void> => {
     assert.deepEqual(await sender.run(), { lanes: 1 });
     // The lane ends before `setImmediate` fires, because nothing delays it.
     await new Promise(done => setImmediate(done));
   };
-  return { prompts, delivered: deliveredIds, run };
+  return { triggers, delivered: deliveredIds, run };
 }
 
 test('does not trigger the send task again for a due webhook that has nothing to send', async () => {
-  const { prompts, run } = scene([]);
+  const { triggers, run } = scene([]);
   await run();
   await run();
-  assert.deepEqual(prompts, []);
+  assert.deepEqual(triggers, []);
 });
 
 test('triggers the send task again after a delivery, in case other webhooks are waiting', async () => {
-  const { prompts, delivered: deliveredIds, run } = scene([DELIVERY]);
+  const { triggers, delivered: deliveredIds, run } = scene([DELIVERY]);
   await run();
-  assert.deepEqual([deliveredIds, prompts], [['d'], ['send_webhooks']]);
+  assert.deepEqual([deliveredIds, triggers], [['d'], ['send_webhooks']]);
 });

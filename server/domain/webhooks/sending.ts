@@ -39,7 +39,7 @@ export interface DeliverySenderParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly outbound: Pick<OutboundCalls, 'send'>;
   readonly keys: Pick<WebhookKeys, 'sign'>;
   readonly userAgent: string;
-  readonly prompt: (task: string) => void;
+  readonly trigger: (task: string) => void;
 }
 
 type DueDelivery = Pick<DeliveryRow, 'webhookId' | 'applicationId'>;
@@ -97,7 +97,7 @@ export class DeliverySender implements Closeable {
   }
 
   /**
-   * Sends the deliveries of a webhook. Prompts the task again only if a delivery was sent. Otherwise there was nothing
+   * Sends the deliveries of a webhook. Triggers the task again only if a delivery was sent. Otherwise there was nothing
    * to send, or the database does not respond, and the next regular run of the task tries again.
    */
   async #runLane(id: WebhookId): Promise<void> {
@@ -116,7 +116,7 @@ export class DeliverySender implements Closeable {
       this.#parts.log.error('webhook.lane_failed', { webhook: id, reason: reason(error) });
     } finally {
       this.#lanes.delete(id);
-      if (hasSent && !this.#closeController.signal.aborted) this.#parts.prompt(SEND_TASK);
+      if (hasSent && !this.#closeController.signal.aborted) this.#parts.trigger(SEND_TASK);
     }
   }
 

@@ -44,7 +44,7 @@ export interface WebhooksParts {
   readonly cursors: Cursors;
   readonly audit: Pick<Audit, 'record'>;
   readonly clock: Clock;
-  readonly prompt: (task: string) => void;
+  readonly trigger: (task: string) => void;
 }
 
 export class Webhooks {
@@ -128,7 +128,7 @@ export class Webhooks {
   }
 
   async test(caller: AccountCaller, appId: string, webhookId: string): Promise<WebhookDelivery> {
-    const { store, clock, prompt } = this.#parts;
+    const { store, clock, trigger } = this.#parts;
     const row = await this.#require(caller, appId, webhookId, 'webhooks');
     assertEnabled(row);
     if ((await store.webhooks.countWaiting(row.id)) >= WAITING_DELIVERIES_MAX)
@@ -143,7 +143,7 @@ export class Webhooks {
       await trx.webhooks.insertDelivery(delivery);
       await this.#record(trx, 'webhook.tested', row, caller);
     });
-    prompt(SEND_TASK);
+    trigger(SEND_TASK);
     return deliveryView(delivery);
   }
 
@@ -186,7 +186,7 @@ export class Webhooks {
     webhookId: string,
     deliveryId: string,
   ): Promise<WebhookDelivery> {
-    const { store, clock, prompt } = this.#parts;
+    const { store, clock, trigger } = this.#parts;
     const webhook = await this.#require(caller, appId, webhookId, 'webhooks');
     if (!isUuid(deliveryId)) throw notFound('Delivery', deliveryId);
     const { applicationId, id } = webhook;
@@ -203,7 +203,7 @@ export class Webhooks {
       await this.#record(trx, 'webhook.redelivered', webhook, caller, { deliveryId });
       return row;
     });
-    prompt(SEND_TASK);
+    trigger(SEND_TASK);
     return deliveryView(row);
   }
 

@@ -1,4 +1,4 @@
-// Tests how many events are read for a webhook, and which tasks are prompted afterwards. The acceptance tests cover the
+// Tests how many events are read for a webhook, and which tasks are triggered afterwards. The acceptance tests cover the
 // database.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -24,7 +24,7 @@ const eventAt = (id: number): SessionEventRow => ({
 /** Runs the task once with this number of waiting deliveries, and a feed with enough events. */
 async function runTask(waiting: number, isWritten = true, eventTypes = webhook.eventTypes) {
   const filters: EventFilter[] = [];
-  const promptedTasks: string[] = [];
+  const triggeredTasks: string[] = [];
   let writtenRows: readonly DeliveryRow[] = [];
   const store = {
     webhooks: {
@@ -39,22 +39,22 @@ async function runTask(waiting: number, isWritten = true, eventTypes = webhook.e
       read: async (_: ApplicationId, filter: EventFilter) => {
         filters.push(filter);
         const events = Array.from({ length: filter.limit }, (__, at) => eventAt(filter.after + 1 + at));
-        return { events, through: filter.after + filter.limit, full: true };
+        return { events, through: filter.after + filter.limit, isFull: true };
       },
     },
   } as unknown as DeliveryWriterParts['store']; // Only the methods that the writer calls.
   const result = await new DeliveryWriter({
     store,
     clock: systemClock,
-    prompt: task => void promptedTasks.push(task),
+    trigger: task => void triggeredTasks.push(task),
   }).run();
-  return { filters, prompted: promptedTasks, written: writtenRows, result };
+  return { filters, triggered: triggeredTasks, written: writtenRows, result };
 }
 
 test('reads a batch of events of the selected types after the position of the webhook, and continues immediately if there are more events', async () => {
-  const { filters, prompted: promptedTasks, written: writtenRows, result } = await runTask(0);
+  const { filters, triggered: triggeredTasks, written: writtenRows, result } = await runTask(0);
   assert.deepEqual(filters, [{ after: 7, limit: 100, types: ['session.ended'] }]);
-  assert.deepEqual(promptedTasks, [SEND_TASK, WRITE_TASK]);
+  assert.deepEqual(triggeredTasks, [SEND_TASK, WRITE_TASK]);
   assert.equal(result.written, 100);
   assert.deepEqual(
     writtenRows.map(({ eventId }) => eventId),
@@ -67,12 +67,12 @@ test('reads a batch of events of the selected types after the position of the we
 test('reads no more events than the queue has room for, and no events if the queue is full', async () => {
   assert.equal((await runTask(WAITING_DELIVERIES_MAX - 3)).filters[0]?.limit, 3);
   const full = await runTask(WAITING_DELIVERIES_MAX);
-  assert.deepEqual([full.filters, full.prompted, full.result.written], [[], [], 0]);
+  assert.deepEqual([full.filters, full.triggered, full.result.written], [[], [], 0]);
 });
 
 test('reports no written deliveries if another process has moved the position of the webhook', async () => {
-  const { prompted: promptedTasks, result } = await runTask(0, false);
-  assert.deepEqual([promptedTasks, result.written], [[], 0]);
+  const { triggered: triggeredTasks, result } = await runTask(0, false);
+  assert.deepEqual([triggeredTasks, result.written], [[], 0]);
 });
 
 test('reads events of all types for a webhook that selects no types, and no events for a webhook that selects only unknown types', async () => {

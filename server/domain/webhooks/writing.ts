@@ -19,7 +19,7 @@ const EVENTS_PER_READ_MAX = 100;
 export interface DeliveryWriterParts {
   readonly store: Pick<Store, 'webhooks' | 'events'>;
   readonly clock: Clock;
-  readonly prompt: (task: string) => void;
+  readonly trigger: (task: string) => void;
 }
 
 export class DeliveryWriter {
@@ -30,7 +30,7 @@ export class DeliveryWriter {
   }
 
   async run(): Promise<Record<string, number>> {
-    const { store, prompt } = this.#parts;
+    const { store, trigger } = this.#parts;
     let writtenCount = 0;
     let isFull = false;
     for (const webhook of await store.webhooks.listBehind(WEBHOOKS_PER_RUN_MAX)) {
@@ -38,8 +38,8 @@ export class DeliveryWriter {
       writtenCount += writeResult.written;
       isFull ||= writeResult.isFull;
     }
-    if (writtenCount > 0) prompt(SEND_TASK);
-    if (isFull) prompt(WRITE_TASK);
+    if (writtenCount > 0) trigger(SEND_TASK);
+    if (isFull) trigger(WRITE_TASK);
     return { written: writtenCount };
   }
 
@@ -52,7 +52,7 @@ export class DeliveryWriter {
       ...(webhook.eventTypes.length === 0 ? {} : { types: typesOf(webhook) }),
     });
     const isWritten = await webhooks.write(webhook, eventPage.through, this.#deliveries(webhook, eventPage.events));
-    return { written: isWritten ? eventPage.events.length : 0, isFull: isWritten && eventPage.full };
+    return { written: isWritten ? eventPage.events.length : 0, isFull: isWritten && eventPage.isFull };
   }
 
   /**

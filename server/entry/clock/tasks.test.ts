@@ -60,11 +60,11 @@ test('runs a task less often after a minute without work, and at the normal rate
   await tasks.close();
 });
 
-test('runs a resting task immediately when the task is prompted, and at the normal rate afterwards', async () => {
+test('runs a resting task immediately when the task is triggered, and at the normal rate afterwards', async () => {
   const { tasks, runsIn } = startTask({ restMs: 10 * SECOND_MS });
   await runsIn(105);
-  tasks.prompt('task');
-  assert.equal(await runsIn(1), 1, 'the run that is due in the same second is the one that was prompted');
+  tasks.trigger('task');
+  assert.equal(await runsIn(1), 1, 'the run that is due in the same second is the one that was triggered');
   assert.equal(await runsIn(20), 20);
   await tasks.close();
 });
@@ -115,23 +115,23 @@ test('starts the first runs of several tasks in separate turns of the event loop
   await tasks.close();
 });
 
-test('a task that is prompted several times while it runs is run once more, and never twice at the same time', async () => {
+test('a task that is triggered several times while it runs is run once more, and never twice at the same time', async () => {
   const { clock, tasks, counts, end } = await startBlockedTask();
-  for (let prompts = 0; prompts < 3; prompts++) tasks.prompt('task');
+  for (let triggers = 0; triggers < 3; triggers++) tasks.trigger('task');
   await clock.advance(SECOND_MS);
   assert.deepEqual(counts, { runs: 1, ended: 0, atOnce: 1 });
   end();
   await clock.advance(10 * SECOND_MS, SECOND_MS);
   assert.deepEqual(counts, { runs: 2, ended: 2, atOnce: 1 });
-  tasks.prompt('task');
+  tasks.trigger('task');
   await clock.advance(10 * SECOND_MS, SECOND_MS);
   assert.deepEqual(counts, { runs: 3, ended: 3, atOnce: 1 });
   await tasks.close();
 });
 
-test('close waits for the current run, and a prompt that was made before close does not start another run', async () => {
+test('close waits for the current run, and a trigger that was made before close does not start another run', async () => {
   const { clock, tasks, counts, end } = await startBlockedTask();
-  tasks.prompt('task');
+  tasks.trigger('task');
   await clock.advance(SECOND_MS);
   const closePromise = tasks.close();
   end();

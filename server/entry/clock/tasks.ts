@@ -1,5 +1,5 @@
 // Runs background tasks periodically. A task takes no arguments and compares the actual state with the desired state,
-// so it can be repeated or killed at any time. Calling `prompt` only makes a task run earlier.
+// so it can be repeated or killed at any time. Calling `trigger` only makes a task run earlier.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
@@ -36,7 +36,7 @@ export class Tasks implements Closeable {
   readonly #nextRuns = new Map<Task, Promise<void>>();
   /** When the last run of each task ended or, if it is still in progress, when it began. */
   readonly #lastRunMs = new Map<Task, number>();
-  /** When each task last did something or was prompted. */
+  /** When each task last did something or was triggered. */
   readonly #lastActiveMs = new Map<Task, number>();
 
   constructor(clock: Clock, log: Log, options: TasksOptions) {
@@ -59,7 +59,7 @@ export class Tasks implements Closeable {
    * Runs the task with this name once more, `ms` milliseconds from now. A task that has not been started yet runs when
    * it is started.
    */
-  prompt(name: string, ms = 0): void {
+  trigger(name: string, ms = 0): void {
     const run = async (): Promise<void> => {
       const task = this.#tasks.get(name);
       if (!task) return;
@@ -112,7 +112,7 @@ export class Tasks implements Closeable {
     return task.isAtRest?.() ?? this.#hasFoundNothing(task);
   }
 
-  /** Whether the task has neither found anything to do nor been prompted for a while. */
+  /** Whether the task has neither found anything to do nor been triggered for a while. */
   #hasFoundNothing(task: Task): boolean {
     return this.#clock.monotonicMs() - (this.#lastActiveMs.get(task) ?? 0) >= REST_DELAY_MS;
   }

@@ -43,7 +43,7 @@ export function consolePolicy(linkOrigins: readonly string[] = [], frameAncestor
 
 /**
  * The page that runs snippets of the playground. Running code that somebody types needs `unsafe-eval`, so this page has
- * no origin (`sandbox` without `allow-same-origin`). It has no credential, no storage and no access to the console
+ * an opaque origin (`sandbox` without `allow-same-origin`). It has no credential, no storage and no access to the console
  * around it. It can only load its own script and open WebSockets to this service.
  */
 const RUNNER_POLICY = [

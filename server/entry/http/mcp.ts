@@ -8,7 +8,7 @@ import { BROWSER_TOOLS, type BrowserToolName, isBrowserTool, RESULT_TOOL } from 
 import type { Issue } from '../../../contract/common.ts';
 import type { AgentOperation } from '../../../contract/invocations.ts';
 import { notFound } from '../../domain/faults.ts';
-import type { LineTicket } from '../../domain/fleet/line-ticket.ts';
+import type { QueueTicket } from '../../domain/fleet/line-ticket.ts';
 import { notedRefusal, refusalError } from '../../domain/fleet/not-here.ts';
 import type { AgentCaller } from '../../domain/identity/caller.ts';
 import { type Refusal, refusalFault } from '../../domain/limits/refusals.ts';
@@ -99,7 +99,7 @@ interface Exchange {
   /** Whether this is a client of the 2025 protocol that declared during initialization that it can open addresses. */
   readonly canOpenUrls: boolean;
   readonly signal: AbortSignal;
-  readonly line?: LineTicket;
+  readonly line?: QueueTicket;
   /** Set if another host may be able to handle the message. */
   refusal?: Refusal;
 }

@@ -9,7 +9,7 @@ import {
   PLACED_OPERATIONS,
 } from '../../../contract/operations.ts';
 import type { Forwarding } from '../../domain/fleet/forwarding.ts';
-import { type LineTicket, noteTicket } from '../../domain/fleet/line-ticket.ts';
+import { noteTicket, type QueueTicket } from '../../domain/fleet/line-ticket.ts';
 import { notedRefusal, REFUSAL_HEADER, refusalError, refusalText } from '../../domain/fleet/not-here.ts';
 import type { AgentCaller, Caller } from '../../domain/identity/caller.ts';
 import { type Refusal, refusalFault } from '../../domain/limits/refusals.ts';
@@ -146,7 +146,7 @@ type Admission<T> = { readonly got: T | undefined } | { readonly refused: Refusa
  * Tries one host after another until one admits the create, or until a limit of the application is reached, which is
  * the same on all hosts.
  */
-async function askHosts<T>(placedRequest: PlacedRequest<T>, ticket: LineTicket): Promise<Admission<T>> {
+async function askHosts<T>(placedRequest: PlacedRequest<T>, ticket: QueueTicket): Promise<Admission<T>> {
   const { forwarding, region, request, reply } = placedRequest;
   const triedHosts = new Set<HostId>();
   let lastAdmission: Admission<T> | undefined;
@@ -173,7 +173,7 @@ const bodyOf = ({ body }: FastifyRequest): Buffer =>
   body === undefined || body === null ? Buffer.alloc(0) : Buffer.from(JSON.stringify(body));
 
 /** Answers on this host. Returns the refusal if the create is not admitted, and throws any other error. */
-async function runHere<T>({ request, run }: PlacedRequest<T>, ticket: LineTicket): Promise<Admission<T>> {
+async function runHere<T>({ request, run }: PlacedRequest<T>, ticket: QueueTicket): Promise<Admission<T>> {
   noteTicket(request.raw, ticket);
   try {
     return { got: await run() };

@@ -132,7 +132,7 @@ export interface EventRows {
   read(
     application: ApplicationId,
     filter: EventFilter,
-  ): Promise<{ events: readonly SessionEventRow[]; through: number; full: boolean }>;
+  ): Promise<{ events: readonly SessionEventRow[]; through: number; isFull: boolean }>;
   /** Returns the value of `through` that `read` would return now. */
   newestId(application: ApplicationId): Promise<number>;
   /**

@@ -100,12 +100,12 @@ export const events = (db: Db, announcer: Announcer): EventRows => ({
 
   read: async (application, filter) => {
     const lastId = await lastAssignedId(db);
-    if (lastId <= filter.after) return { events: [], through: filter.after, full: false };
+    if (lastId <= filter.after) return { events: [], through: filter.after, isFull: false };
     await waitForOtherWriters(db, application);
     const rows = (await listEvents(db, application, filter, lastId).execute()).map(eventRow);
     const lastRow = rows.at(-1);
-    const full = rows.length === filter.limit && lastRow !== undefined;
-    return { events: rows, through: full ? lastRow.id : lastId, full };
+    const isFull = rows.length === filter.limit && lastRow !== undefined;
+    return { events: rows, through: isFull ? lastRow.id : lastId, isFull };
   },
 
   newestId: async application => {
