@@ -11,8 +11,8 @@ import { startServer, type TestServer } from '../harness/server.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
 
 const CREATE_MS_MAX = 15_000;
-/** Less than the time that a create waits for a warm browser that is being started. */
-const WARM_START_DELAY_SECONDS = 1.5;
+/** Much less than the time that a create waits for a warm browser that is being started. */
+const WARM_START_DELAY_SECONDS = 0.5;
 
 async function readMetric(server: TestServer, line: string): Promise<number> {
   const { text } = await server.fetchFromOperator('/metrics');
@@ -109,6 +109,7 @@ test('a new session that finds a warm browser that hangs while it is starting ge
     () => boxesOf(server.dataDir).find(box => box.id !== claimedBox?.id && isBoxReady(box)),
     Boolean,
   );
+  await eventually('the browser to hang', () => faultyChromium.isStarting());
   // The kernel shows the process before the server has registered the browser.
   await readMetric(server, 'berth_warm_browsers');
   faultyChromium.setBehavior('well');
@@ -116,6 +117,7 @@ test('a new session that finds a warm browser that hangs while it is starting ge
   assert.equal(await readMetric(server, 'berth_warm_claims_total{outcome="miss"}'), 1);
   const boxIds = boxesOf(server.dataDir).map(({ id }) => id);
   assert.ok(boxIds.includes(String(hangingBox?.id)), 'the warm browser still hangs');
+  assert.equal(processorShareOf(server.dataDir, String(hangingBox?.id)), 1, 'the create waited for the warm browser');
   const browser = await chromium.connectOverCDP(session.connectUrl);
   assert.equal(await browser.contexts()[0]?.pages()[0]?.evaluate('1 + 1'), 2);
   for (const { id } of [firstSession, session]) await server.release(id);

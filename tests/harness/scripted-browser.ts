@@ -32,6 +32,8 @@ export class ScriptedBrowser {
   readonly commands: ScriptedCommand[] = [];
   /** Returns the result of a command, or undefined for the usual result, or throws the error that the command gets. */
   script: (command: ScriptedCommand) => object | undefined = () => undefined;
+  /** Commands with these methods are not answered. */
+  readonly unansweredMethods = new Set<string>();
   readonly #folder: string;
   readonly #input: Socket;
   readonly #outputDescriptor: number;
@@ -82,6 +84,7 @@ export class ScriptedBrowser {
 
   #perform(command: ScriptedCommand): void {
     this.commands.push(command);
+    if (this.unansweredMethods.has(command.method)) return;
     const { id, sessionId } = command;
     try {
       this.#send({ id, result: this.script(command) ?? this.#usualResult(command), sessionId });

@@ -8,12 +8,8 @@ import type { Preparation } from './attendance.ts';
 import type { Browser, BrowserHost, SessionEgress } from './browser-host.ts';
 import type { LaunchSettings } from './settings.ts';
 
-/**
- * The time limits from the start of a Chromium until its first page exists. On an idle machine this takes 200 ms. A
- * start in the background has little processor time, and no caller waits for it.
- */
-const CONNECT_TIMEOUT_MS = 11_000;
-const BACKGROUND_CONNECT_TIMEOUT_MS = 25_000;
+/** On an idle machine, the first page exists after 200 ms. A warm browser may get little processor time. */
+const CONNECT_TIMEOUT_MS = 25_000;
 
 export interface BootedBrowser {
   readonly box: Box;
@@ -28,6 +24,8 @@ export interface BootRequest {
   readonly id: SessionId;
   readonly launch: LaunchSettings;
   readonly background: boolean;
+  /** The time limit from the start of the box until the first page exists. Defaults to `CONNECT_TIMEOUT_MS`. */
+  readonly connectTimeoutMs?: number;
   readonly preparation?: Preparation;
   /** Called when the box is running, before anything is sent to the browser, so that the box can be recorded. */
   readonly onBoxRunning?: (box: Box) => Promise<void>;
@@ -41,11 +39,10 @@ export async function boot(
   request: BootRequest,
   signal: AbortSignal,
 ): Promise<BootedBrowser> {
-  const connectMs = request.background ? BACKGROUND_CONNECT_TIMEOUT_MS : CONNECT_TIMEOUT_MS;
   const box = await browserHost.startBox(request, signal);
   return equip(browserHost, box, async () => {
     await request.onBoxRunning?.(box);
-    return browserHost.connectBrowser(box, connectMs, signal);
+    return browserHost.connectBrowser(box, request.connectTimeoutMs ?? CONNECT_TIMEOUT_MS, signal);
   });
 }
 

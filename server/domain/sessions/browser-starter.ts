@@ -18,6 +18,8 @@ import type { Watchers } from './watchers.ts';
 
 /** Time limit for starting or adopting the browser of a session. */
 export const BROWSER_START_TIMEOUT_MS = 30_000;
+/** Chromium's part of it, because users expect a browser that hangs to be reported within 15 seconds. */
+const CONNECT_TIMEOUT_MS = 11_000;
 
 export interface BrowserStarterParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly browserHost: BrowserHost;
@@ -88,7 +90,10 @@ export class BrowserStarter {
       : await trace.runInSpan('session.claim', () => pool.claim(launch, signal));
     if (claimedBrowser) return this.#attachToWarmBrowser(row, claimedBrowser);
     const onBoxRunning = (box: Box): Promise<void> => this.#recordBox(row, box);
-    const request = { id: row.id, launch, background: false, onBoxRunning, ...(preparation ? { preparation } : {}) };
+    const request = {
+      ...{ id: row.id, launch, background: false, connectTimeoutMs: CONNECT_TIMEOUT_MS, onBoxRunning },
+      ...(preparation ? { preparation } : {}),
+    };
     return trace.runInSpan('session.launch', async () => {
       try {
         const launchedBrowser = await this.#parts.gate.inTurn(() => boot(browserHost, request, signal), signal);

@@ -247,7 +247,7 @@ export class LiveSession {
    * the browser counts as dead.
    */
   async #closeBrowserIfHanging(): Promise<void> {
-    if (!(await this.browser.hangs(PROBE_TIMEOUT_MS))) return;
+    if (!(await this.browser.hangs(PROBE_TIMEOUT_MS)) || this.#isBrowserDead) return;
     this.#isBrowserDead = true;
     this.#log.warn('session.browser_hangs', { waitedMs: PROBE_TIMEOUT_MS });
     await this.browser.close().catch(error => this.#log.warn('browser.close_failed', { reason: reason(error) }));

@@ -49,6 +49,8 @@ interface PendingBrowser {
   readonly background: boolean;
   box?: Box;
   isPromised: boolean;
+  /** True once a create has waited too long for this browser. No other create then waits for it. */
+  isLate: boolean;
 }
 
 export interface WarmPoolParts extends Pick<Runtime, 'clock' | 'log'> {
@@ -170,7 +172,7 @@ export class WarmPool {
    */
   async #takePending(settingsKey: string, signal: AbortSignal): Promise<BootedBrowser | undefined> {
     const pendingBrowser = this.#pendingBrowsers.find(
-      one => one.settingsKey === settingsKey && !one.isPromised && (one.box || !one.background),
+      one => one.settingsKey === settingsKey && !one.isPromised && !one.isLate && (one.box || !one.background),
     );
     if (!pendingBrowser) return undefined;
     pendingBrowser.isPromised = true;
@@ -185,12 +187,13 @@ export class WarmPool {
       );
     } catch (error) {
       pendingBrowser.isPromised = false;
-      // Close the browser if it arrived for this create. If it is still starting, another create may claim it.
-      void Promise.race([pendingBrowser.arrival.promise, undefined]).then(bootedBrowser =>
-        bootedBrowser?.scope.close(),
-      );
-      if (error instanceof WaitExpired && !signal.aborted) return undefined;
-      throw error;
+      // Close the browser if it arrived for this create. If it is still starting, it may be kept for another one.
+      void Promise.race([pendingBrowser.arrival.promise, undefined])
+        .then(bootedBrowser => bootedBrowser?.scope.close())
+        .catch(closeError => this.#logCloseFailure(closeError));
+      if (!(error instanceof WaitExpired) || signal.aborted) throw error;
+      pendingBrowser.isLate = true;
+      return undefined;
     }
   }
 
@@ -223,6 +226,7 @@ export class WarmPool {
       arrival,
       background,
       isPromised: false,
+      isLate: false,
     };
     this.#pendingBrowsers.push(pendingBrowser);
     const onBoxRunning = async (box: Box): Promise<void> => {
@@ -235,6 +239,8 @@ export class WarmPool {
       await this.#prepare(bootedBrowser);
       this.noteStart(true);
       if (pendingBrowser.isPromised) pendingBrowser.arrival.resolve(bootedBrowser);
+      else if (this.#hasEnough(pendingBrowser.settingsKey))
+        void bootedBrowser.scope.close().catch(error => this.#logCloseFailure(error));
       else
         this.#keep({
           settingsKey: pendingBrowser.settingsKey,
@@ -292,6 +298,19 @@ export class WarmPool {
     if (countUnclaimed(this.#defaultSettingsKey) < this.#parts.size) return this.#parts.defaultSettings;
     for (const [settingsKey, { launch }] of this.#recentLaunches) if (countUnclaimed(settingsKey) === 0) return launch;
     return undefined;
+  }
+
+  /**
+   * Whether the pool has as many browsers with these settings as it should have. While creates wait for browsers that
+   * start too slowly, others are started in their place, and all of them may arrive.
+   */
+  #hasEnough(settingsKey: string): boolean {
+    const wantedCount = settingsKey === this.#defaultSettingsKey ? this.#parts.size : 1;
+    return this.#idleBrowsers.filter(one => one.settingsKey === settingsKey).length >= wantedCount;
+  }
+
+  #logCloseFailure(error: unknown): void {
+    this.#parts.log.error('warm.close_failed', { reason: reason(error) });
   }
 
   async #endUnwanted(): Promise<number> {

@@ -55,3 +55,16 @@ test('restrictNavigations rejects and detaches its channel if a command fails du
   assert.equal(guardChannels.length, 1);
   assert.deepEqual(scriptedBrowser.detachedChannels, guardChannels);
 });
+
+test('hangs returns true only if the browser does not respond in time and its connection is still open', {
+  timeout: TEST_TIMEOUT_MS,
+}, async context => {
+  const { browser, scriptedBrowser } = await connect(context);
+  assert.equal(await browser.hangs(TEST_TIMEOUT_MS), false);
+  scriptedBrowser.unansweredMethods.add('Browser.getVersion');
+  assert.equal(await browser.hangs(1), true);
+  const pendingResult = browser.hangs(TEST_TIMEOUT_MS);
+  await browser.close();
+  assert.equal(await pendingResult, false);
+  assert.equal(await browser.hangs(TEST_TIMEOUT_MS), false);
+});
