@@ -169,6 +169,22 @@ test('a session whose browser hangs is released within 10 seconds, and its conte
   });
 });
 
+test('the release of a session whose browser is killed in the meantime does not wait for the browser', async () => {
+  const { id } = await createContext(server);
+  const session = await server.createSession({ keepAlive: true, ...persistentBody(id) });
+  const client = await CdpClient.connect(session.connectUrl);
+  const { pid } = browserProcessOf(session.id);
+  process.kill(pid, 'SIGSTOP');
+  const lineCountBefore = server.log().length;
+  const pendingRelease = server.release(session.id);
+  // Clients are disconnected before the cookies are copied for the last time.
+  await client.waitForClose();
+  process.kill(pid, 'SIGKILL');
+  await pendingRelease;
+  const endLines = server.log().slice(lineCountBefore);
+  assert.ok(!endLines.some(line => line.includes(session.id) && line.includes('gave up after')));
+});
+
 test('a profile that is too large is not saved, and the earlier version is kept', async () => {
   const { id } = await createContext(server);
   await server.release(await createMarkedSession(id, 'good'));

@@ -24,7 +24,7 @@ export interface BootRequest {
   readonly id: SessionId;
   readonly launch: LaunchSettings;
   readonly background: boolean;
-  /** The time limit from the start of the box until the first page exists. Defaults to `CONNECT_TIMEOUT_MS`. */
+  /** The time limit until the first page exists, once the box is running. Defaults to `CONNECT_TIMEOUT_MS`. */
   readonly connectTimeoutMs?: number;
   readonly preparation?: Preparation;
   /** Called when the box is running, before anything is sent to the browser, so that the box can be recorded. */

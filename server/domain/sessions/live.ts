@@ -112,9 +112,7 @@ export class LiveSession {
     this.#log = log.with({ sessionId: row.id });
     this.#trace = trace;
     this.#scope = parts.scope;
-    void Promise.race([this.box.whenGone, this.browser.failed]).then(() => {
-      this.#isBrowserDead = true;
-    });
+    void Promise.race([this.box.whenGone, this.browser.failed]).then(() => this.#onBrowserGone());
   }
 
   get clients(): number {
@@ -242,15 +240,21 @@ export class LiveSession {
     await this.box.abandon();
   }
 
-  /**
-   * Closes the connection to a browser that does not respond. The commands that watchers wait for are then rejected, and
-   * the browser counts as dead.
-   */
+  /** A browser that does not respond is not waited for any longer. */
   async #closeBrowserIfHanging(): Promise<void> {
-    if (!(await this.browser.hangs(PROBE_TIMEOUT_MS)) || this.#isBrowserDead) return;
-    this.#isBrowserDead = true;
+    if (!(await this.browser.hangs(PROBE_TIMEOUT_MS))) return;
     this.#log.warn('session.browser_hangs', { waitedMs: PROBE_TIMEOUT_MS });
-    await this.browser.close().catch(error => this.#log.warn('browser.close_failed', { reason: reason(error) }));
+    this.#onBrowserGone();
+  }
+
+  /**
+   * If the session is being closed, watchers may be waiting for the browser. Their commands are rejected when the
+   * connection is closed.
+   */
+  #onBrowserGone(): void {
+    this.#isBrowserDead = true;
+    if (this.#isClosing)
+      void this.browser.close().catch(error => this.#log.warn('browser.close_failed', { reason: reason(error) }));
   }
 
   async #closeClients(close: ClientClose): Promise<void> {

@@ -51,6 +51,8 @@ interface PendingBrowser {
   isPromised: boolean;
   /** True once a create has waited too long for this browser. No other create then waits for it. */
   isLate: boolean;
+  /** Ends the start of a late browser that the pool does not need, because another one was started in its place. */
+  readonly cancelController: AbortController;
 }
 
 export interface WarmPoolParts extends Pick<Runtime, 'clock' | 'log'> {
@@ -193,6 +195,8 @@ export class WarmPool {
         .catch(closeError => this.#logCloseFailure(closeError));
       if (!(error instanceof WaitExpired) || signal.aborted) throw error;
       pendingBrowser.isLate = true;
+      const wantedCount = settingsKey === this.#defaultSettingsKey ? this.#parts.size : 1;
+      if (this.#countUnclaimed(settingsKey) > wantedCount) pendingBrowser.cancelController.abort();
       return undefined;
     }
   }
@@ -217,7 +221,12 @@ export class WarmPool {
 
   async #start(launch: LaunchSettings): Promise<void> {
     const { browserHost, clock, log } = this.#parts;
-    const signal = AbortSignal.any([this.#closeController.signal, AbortSignal.timeout(START_TIMEOUT_MS)]);
+    const cancelController = new AbortController();
+    const signal = AbortSignal.any([
+      this.#closeController.signal,
+      cancelController.signal,
+      AbortSignal.timeout(START_TIMEOUT_MS),
+    ]);
     const edition = browserHost.programId(launch);
     const background = !this.#parts.claims.areContinuous;
     const arrival = Promise.withResolvers<BootedBrowser | undefined>();
@@ -227,6 +236,7 @@ export class WarmPool {
       background,
       isPromised: false,
       isLate: false,
+      cancelController,
     };
     this.#pendingBrowsers.push(pendingBrowser);
     const onBoxRunning = async (box: Box): Promise<void> => {
@@ -239,8 +249,6 @@ export class WarmPool {
       await this.#prepare(bootedBrowser);
       this.noteStart(true);
       if (pendingBrowser.isPromised) pendingBrowser.arrival.resolve(bootedBrowser);
-      else if (this.#hasEnough(pendingBrowser.settingsKey))
-        void bootedBrowser.scope.close().catch(error => this.#logCloseFailure(error));
       else
         this.#keep({
           settingsKey: pendingBrowser.settingsKey,
@@ -251,7 +259,7 @@ export class WarmPool {
         });
     } catch (error) {
       pendingBrowser.arrival.resolve(undefined);
-      if (this.#closeController.signal.aborted) return;
+      if (this.#closeController.signal.aborted || cancelController.signal.aborted) return;
       this.noteStart(false);
       this.#retryAt = addMs(clock.now(), Math.min(BACKOFF_MAX_MS, BACKOFF_MIN_MS * 2 ** (this.#failures - 1)));
       log.warn('warm.start_failed', { failures: this.#failures, reason: reason(error) });
@@ -279,7 +287,7 @@ export class WarmPool {
       if (index < 0) return;
       this.#idleBrowsers.splice(index, 1);
       this.#parts.log.warn('warm.died', { box: box.session });
-      await scope.close();
+      await scope.close().catch(error => this.#logCloseFailure(error));
     });
   }
 
@@ -292,21 +300,16 @@ export class WarmPool {
   }
 
   #missingLaunch(): LaunchSettings | undefined {
-    const unclaimedBrowsers = [...this.#idleBrowsers, ...this.#pendingBrowsers.filter(({ isPromised }) => !isPromised)];
-    const countUnclaimed = (settingsKey: string): number =>
-      unclaimedBrowsers.filter(one => one.settingsKey === settingsKey).length;
-    if (countUnclaimed(this.#defaultSettingsKey) < this.#parts.size) return this.#parts.defaultSettings;
-    for (const [settingsKey, { launch }] of this.#recentLaunches) if (countUnclaimed(settingsKey) === 0) return launch;
+    if (this.#countUnclaimed(this.#defaultSettingsKey) < this.#parts.size) return this.#parts.defaultSettings;
+    for (const [settingsKey, { launch }] of this.#recentLaunches)
+      if (this.#countUnclaimed(settingsKey) === 0) return launch;
     return undefined;
   }
 
-  /**
-   * Whether the pool has as many browsers with these settings as it should have. While creates wait for browsers that
-   * start too slowly, others are started in their place, and all of them may arrive.
-   */
-  #hasEnough(settingsKey: string): boolean {
-    const wantedCount = settingsKey === this.#defaultSettingsKey ? this.#parts.size : 1;
-    return this.#idleBrowsers.filter(one => one.settingsKey === settingsKey).length >= wantedCount;
+  /** The number of browsers with these settings that are ready or being started, and that no create has claimed. */
+  #countUnclaimed(settingsKey: string): number {
+    const unclaimedBrowsers = [...this.#idleBrowsers, ...this.#pendingBrowsers.filter(({ isPromised }) => !isPromised)];
+    return unclaimedBrowsers.filter(one => one.settingsKey === settingsKey).length;
   }
 
   #logCloseFailure(error: unknown): void {
