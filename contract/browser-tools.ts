@@ -73,7 +73,7 @@ interface Tool {
   readonly title: string;
   readonly description: string;
   readonly input: TSchema;
-  /** Whether a call of the tool by itself changes nothing outside the browser. */
+  /** True if calling the tool does not in itself change anything outside the browser. */
   readonly isReadOnly: boolean;
   /** The scope that the agent key needs in addition to `browsers:connect`. */
   readonly scope?: 'browsers:write' | 'browsers:read';

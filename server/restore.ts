@@ -30,7 +30,10 @@ const LOCK_FILE = 'lock';
 const CLUSTER_FOLDER = 'pg';
 const BACKUP_NAME = /^berth-\d{8}T\d{6}Z\.zip$/;
 
-/** @throws Fault if the folder is in use, or the backup does not fit the settings or the version of this program. */
+/**
+ * @throws Fault if the backup does not exist, the data folder is in use or not empty, or the backup is not compatible
+ *   with the settings or the version of this program.
+ */
 export async function restore(env: Environment, source: string): Promise<RestoreResult> {
   const config = readConfig(env);
   const { dataDir } = config;

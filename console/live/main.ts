@@ -28,8 +28,8 @@ const POINTER_TYPES: ReadonlySet<InputMessage['type']> = new Set(['mouse', 'whee
 
 const hasControl = (): boolean => controlledBy === 'you';
 const sendInput = (message: InputMessage): void => {
-  // After a change of tabs, the frame still shows the previous page for a moment. Input at that time was meant for the
-  // previous page and is dropped.
+  // For a moment after another tab is selected, the frame still shows the previous page. Pointer input at that time was
+  // meant for the previous page and is dropped.
   if (POINTER_TYPES.has(message.type) && view.page !== shownPage) return;
   // The cast is correct, because the object literal adds `fence` and `page`, which the message lacks.
   if (hasControl()) connection.send({ ...message, fence, page: shownPage } as DriveMessage);

@@ -1,5 +1,5 @@
 // Events of an application that belong to no session: operations that are published and withdrawn, and calls that end.
-// The feed, its stream and webhooks contain these events in one order with the events of sessions.
+// The feed, its stream and webhooks deliver these events and the events of sessions in a single order.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SessionEvent, SessionEventPage } from '../../contract/events.ts';

@@ -1,5 +1,5 @@
-// The invocations of an application as members see them: made with any agent key, with filters, list pages and
-// receipts. Whether results are visible depends on role and scope.
+// Members can list the invocations of an application that were made with any of its agent keys. Tests filters, list
+// pages and receipts. Whether results are visible depends on role and scope.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Invocation, InvocationPage } from '../../contract/invocations.ts';

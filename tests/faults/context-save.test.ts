@@ -24,7 +24,7 @@ import { startServer } from '../harness/server.ts';
 import { browserProcessOf } from '../harness/session-processes.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
 
-/** At least the interval of the cookie copies. */
+/** At least as long as the interval at which the server copies the cookies of a session. */
 const COPY_INTERVAL_MS = 5_000;
 const RELEASE_MS_MAX = 10_000;
 

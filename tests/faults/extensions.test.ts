@@ -113,7 +113,7 @@ const listUnpackedFolders = (): string[] => {
   return namesIn(boxesFolder).flatMap(box => namesIn(join(boxesFolder, box, 'box/extensions')));
 };
 
-/** The names in the folder. Empty if the folder was just removed. */
+/** Returns the names in the folder. Empty if there is no folder, for example because it was just removed. */
 function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder);

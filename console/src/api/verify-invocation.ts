@@ -12,7 +12,7 @@ import { queryClient, signingKeysQuery } from './queries.ts';
 
 export interface VerifiedReceipt {
   readonly claims: ReceiptClaims;
-  /** The facts that were compared, in words. */
+  /** What was verified, one sentence for each check. */
   readonly checks: readonly string[];
 }
 

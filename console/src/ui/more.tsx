@@ -1,4 +1,4 @@
-// The button below a list that has more list pages.
+// The button below a list that loads the next page of the list. Shown only if there is one.
 import { Button } from './button.tsx';
 
 export const LoadMore = ({

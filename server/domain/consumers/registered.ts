@@ -1,4 +1,4 @@
-// Origins and redirect addresses that an application has registered.
+// Validates the origins and redirect URIs that an application registers.
 
 import type { Issue } from '../../../contract/common.ts';
 import { isLoopback } from '../../kit/loopback.ts';

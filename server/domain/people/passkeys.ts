@@ -100,7 +100,10 @@ export class Passkeys {
     return { ticket, publicKey: publicKey as JsonObject }; // The options of the library contain only JSON values.
   }
 
-  /** Consumes the challenge of a ticket. Throws if the ticket was issued for another account, or was already used. */
+  /**
+   * Consumes the challenge of a ticket. Throws if the ticket is unknown, has expired, was already used or tried too
+   * often, or was issued for another account.
+   */
   async #consumeChallenge(
     ticket: string,
     account: AccountId | undefined,

@@ -21,7 +21,7 @@ const ACTOR_KIND_BY_REASON: Readonly<Record<EndReason, Actor['kind']>> = {
   credit_exhausted: 'service',
 };
 
-/** The default details of ends, by reason. Used if the code that ends the session gives no detail. */
+/** The default detail of the end of a session, by reason. Used if the code that ends the session gives no detail. */
 const DEFAULT_DETAILS: Readonly<Partial<Record<EndReason, string>>> = {
   released: 'a caller released it',
   client_disconnected: 'the last client disconnected, and none returned in time',

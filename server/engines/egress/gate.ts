@@ -63,7 +63,7 @@ export class Gate {
     return this.#policy.ruleRefusingHost(hostname) !== undefined;
   }
 
-  /** Connects to the proxy itself, for plain requests that are sent to it one by one. */
+  /** Connects to the upstream proxy without a tunnel, for plain HTTP requests, which are sent to the proxy itself. */
   async openProxy(
     upstream: Upstream,
     target: Target,

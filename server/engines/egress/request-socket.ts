@@ -1,6 +1,6 @@
-// The outbound socket of plain requests, which is an ordinary stream for Node's HTTP client. Its read buffer grows when
-// much data arrives. The buffer is reused when the data has been written, because a new buffer for each read takes a
-// third more CPU time. Large bodies can be spliced to the browser's socket.
+// The outbound socket for plain HTTP requests. Node's HTTP client sees an ordinary stream. The read buffer grows when a
+// lot of data arrives, and is reused once its data has been written, because a new buffer for each read takes a third
+// more CPU time. Large bodies can be spliced to the browser's socket.
 import { Socket } from 'node:net';
 import type { BigReads } from './big-reads.ts';
 import { Downstream } from './downstream.ts';

@@ -50,7 +50,7 @@ export class EndedRecordings implements Closeable {
     return promise;
   }
 
-  /** Releases the recordings of this session. Called when a recording of the session is requested. */
+  /** Lets the waiting pages of this session be encoded now. Called when a recording of the session is requested. */
   releaseSession(session: string): void {
     this.#release(this.#waitingPages.filter(one => one.session === session));
   }

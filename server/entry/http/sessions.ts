@@ -118,7 +118,10 @@ export async function releaseIdempotently(
   }
 }
 
-/** Returns the session in the form that the mount uses. */
+/**
+ * Returns the session as the API shows it. Under the paths of official clients, a region that they do not know is
+ * replaced by the requested region, or by the default.
+ */
 export function publicView({ regionAsked, ...session }: SessionView, mount: MountName): Session {
   if (mount === 'native' || isOfficialName(session.region)) return session;
   return { ...session, region: regionAsked ?? COMPAT_REGION_DEFAULT };

@@ -57,7 +57,7 @@ export interface ReservationRow {
   readonly meteredAt?: Date;
   /** When the usage is metered next. */
   readonly dueAt?: Date;
-  /** The time since which the hold could not be extended. */
+  /** When the credit first did not suffice to extend the hold. Undefined if the last extension succeeded. */
   readonly lowAt?: Date;
   readonly settledAt?: Date;
 }

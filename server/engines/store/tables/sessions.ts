@@ -297,8 +297,8 @@ const settleCredit = (id: SessionId, endedAt: Date): RawBuilder<boolean> => sql`
     then settle_session(sessions.id, ${endedAt}::timestamptz, ${newId(endedAt)}::uuid) else false end`;
 
 /**
- * Called after an update matched no row. Returns the row if the session has ended. An end is final, so the session had
- * then already ended when the update was tried.
+ * Called after an update matched no row. Returns the row if the session has ended. Returns undefined if the session is
+ * open or does not exist.
  */
 async function findEnded(db: Db, id: SessionRow['id']): Promise<SessionRow | undefined> {
   const query = db.selectFrom('sessions').selectAll().where('id', '=', id).where('status', 'not in', OPEN_STATUSES);

@@ -1,4 +1,4 @@
-// Personal access tokens of an account.
+// Personal access tokens and developer tokens of accounts.
 
 import { type Db, inTransaction } from '../database.ts';
 import type { TokenRow, Tokens } from '../rows/credentials.ts';
