@@ -1,5 +1,6 @@
-// `npm run bench:neighbour [-- --quick] [--only NAME]`: the response time of a session while another application causes
-// each kind of load that has a limit, compared with the same session without load. Prints a Markdown table.
+// `npm run bench:neighbour [-- --quick] [--only NAME] [--rounds N]`: the response time of a session while another
+// application causes each kind of load that has a limit, compared with the same session without load. Prints a Markdown
+// table with the medians of the rounds.
 import { type ChildProcess, execFile, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
@@ -12,11 +13,13 @@ import { liftLimits } from '../tests/harness/limits.ts';
 import { createOtherApplicationKey } from '../tests/harness/other-application.ts';
 import { TestServer } from '../tests/harness/server.ts';
 import { describeMachine, readMachine } from './machine.ts';
-import { type Misbehavior, openOffender } from './misbehavior.ts';
+import { type Misbehavior, type Offender, openOffender } from './misbehavior.ts';
+import { median } from './statistics.ts';
 
 const CPU_ROOT = '/sys/fs/cgroup/cpu';
 const IDLE_GROUP = join(CPU_ROOT, `berth-bench-${process.pid}`);
-const BENCH_TIMEOUT_MS = 900_000;
+const ROUNDS_DEFAULT = 3;
+const ROUND_TIMEOUT_MS = 300_000;
 const PROBE_TIMEOUT_MS = 40_000;
 const FULL_EXTENT = { quietMs: 15_000, loadMs: 12_000 };
 const QUICK_EXTENT = { quietMs: 4_000, loadMs: 3_000 };
@@ -27,6 +30,7 @@ const P99_RATIO_MAX = 3;
 
 interface NeighbourOptions {
   readonly quick: boolean;
+  readonly rounds: number;
   /** Measures only this misbehavior. Default: each one, and then all at once. */
   readonly only?: string;
 }
@@ -35,7 +39,6 @@ interface Latencies {
   readonly p50: number;
   readonly p99: number;
   readonly max: number;
-  readonly count: number;
 }
 
 class Probe {
@@ -95,10 +98,10 @@ function latenciesOf(durationsMs: readonly number[]): Latencies {
   const sortedMs = durationsMs.toSorted((one, other) => one - other);
   const percentile = (share: number): number =>
     sortedMs[Math.min(sortedMs.length - 1, Math.floor(share * sortedMs.length))] ?? 0;
-  return { p50: percentile(0.5), p99: percentile(0.99), max: sortedMs.at(-1) ?? 0, count: sortedMs.length };
+  return { p50: percentile(0.5), p99: percentile(0.99), max: sortedMs.at(-1) ?? 0 };
 }
 
-/** Repeats the misbehavior until the time is over. Refusals by the server are expected. */
+/** Repeats the misbehavior until the time is over. Returns how often the server refused it, which is expected. */
 async function repeatFor({ run }: Misbehavior, ms: number): Promise<number> {
   const endMs = systemClock.monotonicMs() + ms;
   let refusals = 0;
@@ -116,13 +119,69 @@ async function repeatInTurn(misbehaviors: readonly Misbehavior[], ms: number): P
   while (systemClock.monotonicMs() < endMs) for (const one of misbehaviors) await one.run().catch(() => {});
 }
 
+interface Measurement {
+  readonly name: string;
+  readonly latencies: Latencies;
+  /** The p99, divided by the p99 without load of the same round. */
+  readonly ratio: number;
+}
+
+/** Measures the probe's session without load, beside each kind of load, and then beside all of them. */
+async function measureRound(
+  probe: Probe,
+  { misbehaviors }: Offender,
+  { quick, only }: NeighbourOptions,
+): Promise<readonly Measurement[]> {
+  const { quietMs, loadMs } = quick ? QUICK_EXTENT : FULL_EXTENT;
+  const measurements: Measurement[] = [];
+  const add = async (name: string, load: () => Promise<unknown>): Promise<void> => {
+    process.stderr.write(`neighbour: ${name}\n`);
+    await probe.take();
+    await load();
+    const latencies = await probe.take();
+    const quietP99 = measurements[0]?.latencies.p99 ?? latencies.p99;
+    measurements.push({ name, latencies, ratio: latencies.p99 / quietP99 });
+  };
+  await systemClock.sleep(quietMs / 3);
+  await add('nothing', () => systemClock.sleep(quietMs));
+  for (const misbehavior of misbehaviors.filter(({ name }) => (only ?? name) === name))
+    await add(misbehavior.name, async () => {
+      const refusals = await repeatFor(misbehavior, loadMs);
+      if (refusals > 0) process.stderr.write(`neighbour: ${refusals} refused\n`);
+    });
+  if (only !== undefined) return measurements;
+  await add('all of it in turn, by one client', () => repeatInTurn(misbehaviors, 3 * loadMs));
+  await add(`all of it at once, by ${misbehaviors.length} clients`, () =>
+    Promise.all(misbehaviors.map(misbehavior => repeatFor(misbehavior, 2 * loadMs))),
+  );
+  return measurements;
+}
+
 const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`;
 
-const latencyRow = (name: string, { p50, p99, max, count }: Latencies, quietLatencies: Latencies): string =>
-  row([name, ...[p50, p99, max].map(ms => ms.toFixed(1)), (p99 / quietLatencies.p99).toFixed(1), String(count)]);
+/** One row for each load, with the medians of the rounds and the ratio of each round. */
+function tableOf(rounds: readonly (readonly Measurement[])[]): string {
+  const head = ['While another application does', 'p50 ms', 'p99 ms', 'max ms'];
+  const lines = (rounds[0] ?? []).map(({ name }, at) => {
+    const measurements = rounds.flatMap(round => round[at] ?? []);
+    const medianOf = (read: (one: Measurement) => number): string => median(measurements.map(read)).toFixed(1);
+    return row([
+      name,
+      medianOf(({ latencies }) => latencies.p50),
+      medianOf(({ latencies }) => latencies.p99),
+      medianOf(({ latencies }) => latencies.max),
+      medianOf(({ ratio }) => ratio),
+      measurements.map(({ ratio }) => ratio.toFixed(1)).join(', '),
+    ]);
+  });
+  return [
+    row([...head, `p99 / quiet, at most ${P99_RATIO_MAX}`, 'of each round']),
+    row(['---', ...Array(5).fill('---:')]),
+    ...lines,
+  ].join('');
+}
 
-async function measure(server: TestServer, { quick, only }: NeighbourOptions): Promise<string> {
-  const { quietMs, loadMs } = quick ? QUICK_EXTENT : FULL_EXTENT;
+async function measure(server: TestServer, options: NeighbourOptions): Promise<string> {
   const machine = await readMachine();
   await server.start();
   await liftLimits(server);
@@ -132,46 +191,12 @@ async function measure(server: TestServer, { quick, only }: NeighbourOptions): P
   // This process is also the offender's client, which would normally run on another machine. It therefore uses only
   // idle processor time.
   await scheduleAsIdle(process.pid);
-  await systemClock.sleep(quietMs / 3);
   const firstLineIndex = server.log().length;
-  await probe.take();
-  await systemClock.sleep(quietMs);
-  const quietLatencies = await probe.take();
-  const head = row([
-    'While another application does',
-    'p50 ms',
-    'p99 ms',
-    'max ms',
-    `p99 / quiet, at most ${P99_RATIO_MAX}`,
-    'answers',
-  ]);
-  const table = [head, row(['---', ...Array(5).fill('---:')]), latencyRow('nothing', quietLatencies, quietLatencies)];
-  for (const misbehavior of offender.misbehaviors.filter(({ name }) => (only ?? name) === name)) {
-    process.stderr.write(`neighbour: ${misbehavior.name}\n`);
-    await probe.take();
-    const refusals = await repeatFor(misbehavior, loadMs);
-    table.push(
-      latencyRow(
-        refusals > 0 ? `${misbehavior.name} (${refusals} refused)` : misbehavior.name,
-        await probe.take(),
-        quietLatencies,
-      ),
-    );
-  }
-  if (only === undefined) {
-    process.stderr.write('neighbour: all in turn\n');
-    await probe.take();
-    await repeatInTurn(offender.misbehaviors, 3 * loadMs);
-    table.push(latencyRow('all of it in turn, by one client', await probe.take(), quietLatencies));
-    process.stderr.write('neighbour: all at once\n');
-    await Promise.all(offender.misbehaviors.map(misbehavior => repeatFor(misbehavior, 2 * loadMs)));
-    table.push(
-      latencyRow(`all of it at once, by ${offender.misbehaviors.length} clients`, await probe.take(), quietLatencies),
-    );
-  }
+  const rounds: (readonly Measurement[])[] = [];
+  while (rounds.length < options.rounds) rounds.push(await measureRound(probe, offender, options));
   probe.end();
   await offender.close();
-  return `${table.join('')}\n${longTurnsText(server.log().slice(firstLineIndex))}\n\n${describeMachine(machine)}\n`;
+  return `${tableOf(rounds)}\n${longTurnsText(server.log().slice(firstLineIndex))}\n\n${describeMachine(machine)}\n`;
 }
 
 /**
@@ -185,11 +210,20 @@ function longTurnsText(lines: readonly string[]): string {
   return `Turns of the event loop above 100 ms: ${cpuMs.length}; the longest used ${Math.max(0, ...cpuMs)} ms of CPU time.`;
 }
 
-const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, only: { type: 'string' } } });
+const { values } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    only: { type: 'string' },
+    rounds: { type: 'string', default: String(ROUNDS_DEFAULT) },
+  },
+});
+const options = { ...values, rounds: Number(values.rounds) };
 const env = { BERTH_SLOTS: '12', BERTH_EGRESS_ALLOW: '127.0.0.1/32' };
 const server = new TestServer({ env, isMeasured: true }, await claimFreePort());
 try {
-  process.stdout.write(await withTimeout(BENCH_TIMEOUT_MS, 'the bench', () => measure(server, values)));
+  process.stdout.write(
+    await withTimeout(options.rounds * ROUND_TIMEOUT_MS, 'the bench', () => measure(server, options)),
+  );
 } catch (error) {
   process.stderr.write(`bench: ${error instanceof WaitExpired ? error.message : error}\n`);
   process.stderr.write(`${server.log().slice(-LOG_LINES_SHOWN).join('\n')}\n`);

@@ -616,7 +616,8 @@ export const ERRORS = {
     status: 503,
     retry: 'no',
     retryAfterSeconds: 5,
-    summary: 'The file storage does not respond. Running sessions continue, and no stored data is lost.',
+    summary:
+      'The file storage is unreachable or returned an error. Running sessions continue, and no stored data is lost.',
     whatToDo: 'Send the request again in a few seconds. If the error persists, contact the operator.',
   },
   database_unreachable: {

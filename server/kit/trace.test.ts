@@ -67,7 +67,7 @@ describe('a tracer', () => {
     assert.deepEqual(spans[1]?.ends, [error]);
   });
 
-  it('ignores every call that ends a span after the first call', () => {
+  it('ignores calls to end() on a span that has already ended', () => {
     const { tracer, spans } = recordingTracer();
     const span = tracer.begin('once');
     span.end();

@@ -25,27 +25,27 @@ type Of<Body> = Body & ErrorBody;
 type SignedInConsumer = Awaited<ReturnType<typeof lab.signIn>>;
 let callCount = 0;
 
-const send = <Body>(kim: SignedInConsumer, name: string, body: object = {}) =>
-  lab.send<Of<Body>>(name, body, kim.accessToken);
-const put = (kim: SignedInConsumer, key: string, value: unknown, more: object = {}) =>
-  send<MemoryItem>(kim, 'memory.put', { key, value, ...more });
+const send = <Body>(consumer: SignedInConsumer, name: string, body: object = {}) =>
+  lab.send<Of<Body>>(name, body, consumer.accessToken);
+const put = (consumer: SignedInConsumer, key: string, value: unknown, more: object = {}) =>
+  send<MemoryItem>(consumer, 'memory.put', { key, value, ...more });
 const endUserOf = ({ consumer: { providerId, subject } }: SignedInConsumer) => ({ providerId, subject });
-const consent = async (kim: SignedInConsumer, keys: readonly string[], more: object = {}): Promise<Consent> => {
-  const { status, body, text } = await send<Consent>(kim, 'memory.consent', {
+const consent = async (consumer: SignedInConsumer, keys: readonly string[], more: object = {}): Promise<Consent> => {
+  const { status, body, text } = await send<Consent>(consumer, 'memory.consent', {
     ...{ keyId: agent.id, access: 'read', keys },
     ...more,
   });
   assert.equal(status, 200, text);
   return body;
 };
-const getAsAgent = (kim: SignedInConsumer, key: string, by = agent.key) =>
-  invoke(server, by, 'memory.get', { endUser: endUserOf(kim), key });
-const putAsAgent = (kim: SignedInConsumer, key: string, value: unknown, more: object = {}, by = agent.key) =>
+const getAsAgent = (consumer: SignedInConsumer, key: string, by = agent.key) =>
+  invoke(server, by, 'memory.get', { endUser: endUserOf(consumer), key });
+const putAsAgent = (consumer: SignedInConsumer, key: string, value: unknown, more: object = {}, by = agent.key) =>
   invoke(
     server,
     by,
     'memory.put',
-    { endUser: endUserOf(kim), key, value, ...more },
+    { endUser: endUserOf(consumer), key, value, ...more },
     { headers: { 'idempotency-key': `put ${++callCount}` } },
   );
 const refusalOf = ({ status, body }: { status: number; body: ErrorBody }) => [status, body.code];

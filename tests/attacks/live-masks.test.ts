@@ -83,7 +83,7 @@ test('only the viewer in control sees the unmasked field, until control is given
   await server.release(id);
 });
 
-test('a tab that was never in the foreground is shown with masks', async () => {
+test('a page that loaded in a background tab is shown with masks', async () => {
   const { id, browser, page, url } = await openSecretPage();
   const backgroundPage = await page.context().newPage();
   await page.bringToFront();

@@ -52,7 +52,7 @@ const MALFORMED_MESSAGES: ReadonlyArray<(channel: string) => string> = [
 /** The messages that the gateway reads on a client's channel. The gateway forwards all other messages unchanged. */
 const TARGET_MESSAGES = MALFORMED_MESSAGES.filter(write => write('').startsWith('{"method":"Target.'));
 
-test('malformed messages of a browser are dropped, and the session and its clients are kept', async () => {
+test('malformed messages from a browser are dropped, the session keeps running, and its clients stay connected', async () => {
   const { pid } = server;
   const session = await server.createSession({ keepAlive: true });
   const serverChannels = channelsOf(session.id);

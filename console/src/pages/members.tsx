@@ -250,7 +250,7 @@ function InvitationList({ app }: { readonly app: string }) {
   );
 }
 
-const ENDINGS = { accepted: 'Accepted', revoked: 'Revoked', expired: 'Expired unused' } as const;
+const ENDED_STATUS_TEXTS = { accepted: 'Accepted', revoked: 'Revoked', expired: 'Expired unused' } as const;
 
 /** Shows when a pending invitation expires, or how and when it ended. */
 const InvitationState = ({ invitation: { status, expiresAt, endedAt } }: { readonly invitation: Invitation }) =>
@@ -262,7 +262,7 @@ const InvitationState = ({ invitation: { status, expiresAt, endedAt } }: { reado
     </>
   ) : (
     <>
-      {ENDINGS[status]}
+      {ENDED_STATUS_TEXTS[status]}
       {endedAt && (
         <>
           <br />

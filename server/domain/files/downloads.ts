@@ -69,10 +69,14 @@ export class Downloads {
   async remove(caller: AgentCaller, id: string): Promise<void> {
     const row = await this.#require(caller, id);
     await this.#parts.outbox.remove(row.applicationId, [this.#keyOf(row)]).catch(error => {
-      throw fault('storage_unreachable', `Download ${id} was not deleted: the file storage does not respond.`, {
-        advice: 'Send the request again in a few seconds.',
-        cause: error,
-      });
+      throw fault(
+        'storage_unreachable',
+        `Download ${id} was not deleted: the file storage is unreachable or returned an error.`,
+        {
+          advice: 'Send the request again in a few seconds.',
+          cause: error,
+        },
+      );
     });
     await this.#parts.rows.remove(row.applicationId, row.id);
   }

@@ -127,7 +127,7 @@ export class Invocations {
   }
 
   async discover(caller: AgentCaller, appId: string, query: DiscoveryQuery): Promise<AgentOperationList> {
-    assertOwn(caller, appId);
+    assertOwnApplication(caller, appId);
     const { cursors } = this.#parts;
     const { limit = PAGE_LIMIT_DEFAULT, cursor, ...filters } = query;
     const name = { list: `discovery ${JSON.stringify(filters)}`, owner: caller.keyId };
@@ -151,7 +151,7 @@ export class Invocations {
   }
 
   async readOperation(caller: AgentCaller, appId: string, operationId: string): Promise<AgentOperation> {
-    assertOwn(caller, appId);
+    assertOwnApplication(caller, appId);
     const operation = await this.#parts.catalogue.findById(caller.applicationId, operationId);
     const grant = operation && grantFor(await this.#grants(caller), operation);
     if (!operation || !grant) throw notFound('Operation', operationId);
@@ -165,7 +165,7 @@ export class Invocations {
     request: InvokeOperation,
     options: InvokeOptions,
   ): Promise<InvokedOperation> {
-    assertOwn(caller, appId);
+    assertOwnApplication(caller, appId);
     const grantedOperation = await this.requireGranted(caller, operationId, request.revision);
     const { operation } = grantedOperation;
     if (operation.effect !== 'read' && options.idempotencyKey === undefined) throw keyRequired(operationId);
@@ -307,7 +307,7 @@ export class Invocations {
   }
 
   async list(caller: AgentCaller, appId: string, query: InvocationListQuery): Promise<InvocationPage> {
-    assertOwn(caller, appId);
+    assertOwnApplication(caller, appId);
     const { limit = PAGE_LIMIT_DEFAULT, cursor } = query;
     const name: ListName = { list: 'invocations', owner: caller.keyId };
     const rows = await this.#parts.rows.list(caller.applicationId, {
@@ -330,7 +330,7 @@ export class Invocations {
     { wait = 0, since = 'running' }: InvocationQuery,
     signal: AbortSignal,
   ): Promise<Invocation> {
-    assertOwn(caller, appId);
+    assertOwnApplication(caller, appId);
     // The status is `running` until the invocation ends. If `since` is another status, there is no change to wait for.
     const seconds = since === 'running' ? wait : 0;
     const row = await this.#waitUntil(() => this.#requireOwn(caller, id), id, seconds, signal);
@@ -346,7 +346,7 @@ export class Invocations {
   }
 
   async cancel(caller: AgentCaller, appId: string, id: string, signal: AbortSignal): Promise<Invocation> {
-    assertOwn(caller, appId);
+    assertOwnApplication(caller, appId);
     const { executions } = this.#parts;
     const row = await this.#requireOwn(caller, id);
     if (row.endedAt || !executions.cancel(row.id)) throw notCancellable(row);
@@ -578,7 +578,7 @@ function limitsOf({ maxCallsPerDay, maxCostPerDay }: GrantRow, now: Date): CallL
 
 const CANCEL_WAIT_SECONDS = 5;
 
-function assertOwn({ applicationId }: AgentCaller, appId: string): void {
+function assertOwnApplication({ applicationId }: AgentCaller, appId: string): void {
   if (appId !== applicationId) throw notFound('Application', appId);
 }
 

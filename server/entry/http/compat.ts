@@ -25,12 +25,12 @@ export const compatHandlers = ({ sessions, applications, limits, offeredChoices 
     jsonResponse([await projectOf(caller, applications, limits)]),
 
   readProject: async ({ caller, params }: HandlerInput<'readProject'>): Promise<HttpResponse> => {
-    assertOwn(caller, params.id);
+    assertOwnApplication(caller, params.id);
     return jsonResponse(await projectOf(caller, applications, limits));
   },
 
   readProjectUsage: async ({ caller, params }: HandlerInput<'readProjectUsage'>): Promise<HttpResponse> => {
-    assertOwn(caller, params.id);
+    assertOwnApplication(caller, params.id);
     return jsonResponse(await sessions.usage(caller));
   },
 
@@ -71,7 +71,7 @@ export const compatResponseBuilders = {
 const startedResponse = (sessionId: string): HttpResponse =>
   jsonResponse({ success: true, data: { sessionId, available: false } });
 
-function assertOwn({ applicationId }: AgentCaller, id: string): void {
+function assertOwnApplication({ applicationId }: AgentCaller, id: string): void {
   if (id !== applicationId) throw notFound('Project', id);
 }
 

@@ -49,10 +49,14 @@ async function bytesOf(file: ServedFile, range: ByteRange | undefined): Promise<
   // An empty file is not opened, because it has no valid range.
   if (file.size === 0) return Readable.from([]);
   const openedFile = await file.open(range).catch(error => {
-    throw fault('storage_unreachable', 'The file cannot be read at the moment: the file storage does not respond.', {
-      advice: 'Send the request again in a few seconds.',
-      cause: error,
-    });
+    throw fault(
+      'storage_unreachable',
+      'The file cannot be read at the moment: the file storage is unreachable or returned an error.',
+      {
+        advice: 'Send the request again in a few seconds.',
+        cause: error,
+      },
+    );
   });
   if (openedFile) return openedFile.body;
   throw fault('not_found', 'The file no longer exists.', {

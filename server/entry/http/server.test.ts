@@ -1,5 +1,6 @@
 // Tests the HTTP rules over a real socket. The domain is replaced by small objects that record how they were called.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
@@ -28,7 +29,7 @@ import { type AccountId, type ApplicationId, type HostId, type KeyId, newId, typ
 import type { Log, LogFields } from '../../kit/log.ts';
 import { noTracer } from '../../kit/trace.ts';
 import { WorkerPool } from '../../kit/worker-pool.ts';
-import { type HttpParts, openHttp } from './server.ts';
+import { type Http, type HttpParts, openHttp } from './server.ts';
 
 const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11';
 const APP = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10' as ApplicationId;
@@ -270,7 +271,7 @@ const MEMBERS = { members: {}, invitations: {} } as unknown as HttpParts['member
 const workers = new WorkerPool();
 after(() => workers.close());
 
-async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: string; close: () => Promise<void> }> {
+async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & Pick<Http, 'url' | 'server' | 'close'>> {
   const http = await openHttp({
     listen: { host: '127.0.0.1', port: 0 },
     compat: true,
@@ -421,7 +422,7 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     const read = isJson ? JSON.parse(text) : undefined;
     return { status: response.status, headers: response.headers, text, body: read, list: read };
   };
-  return Object.assign(ask, { url: http.url, close: () => http.close() });
+  return Object.assign(ask, { url: http.url, server: http.server, close: () => http.close() });
 }
 
 const ask = await serve();
@@ -475,6 +476,18 @@ test('responds to malformed HTTP requests with the standard error body', async (
   assert.match(
     await sendRaw(port, 'GET /%zz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'),
     /^HTTP\/1\.1 400 Bad Request\r\n.*"code":"invalid_request"/s,
+  );
+});
+
+test('responds to request headers that do not arrive in time with the time limit', async () => {
+  const connected = once(ask.server, 'connection');
+  const response = sendRaw(Number(new URL(ask.url).port), 'GET / HTTP/1.1\r\n');
+  const [socket] = await connected;
+  // Node emits this event when the time limit for the headers has passed.
+  ask.server.emit('clientError', Object.assign(new Error('timeout'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), socket);
+  assert.match(
+    await response,
+    /^HTTP\/1\.1 400 Bad Request\r\n.*The request headers were not received within 15 seconds\./s,
   );
 });
 

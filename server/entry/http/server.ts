@@ -25,6 +25,7 @@ import type { Recordings } from '../../domain/recordings/api.ts';
 import type { Sessions } from '../../domain/sessions/api.ts';
 import type { Usage } from '../../domain/usage/usage.ts';
 import type { Clock } from '../../kit/clock.ts';
+import type { Fault } from '../../kit/fault.ts';
 import { listenFailure } from '../../kit/listen-failure.ts';
 import { Pace } from '../../kit/pace.ts';
 import type { Runtime } from '../../kit/runtime.ts';
@@ -448,19 +449,27 @@ const pathOf = ({ url }: FastifyRequest): string => url.split('?', 1)[0] ?? url;
 /** Sends the error body even for malformed requests, which reach no route. */
 function refuseBrokenRequest(error: NodeJS.ErrnoException, socket: Socket, requestId: string): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-  const refusal =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? fault('headers_too_large', `The request headers are larger than ${HEADER_BYTES_MAX} bytes.`, {
-          advice: 'Send fewer or shorter headers.',
-        })
-      : fault('invalid_request', 'The request is not well-formed HTTP, or it was not received in time.', {
-          advice: 'Send a complete HTTP/1.1 request.',
-        });
-  const { status, body } = failureOf(refusal, requestId, false);
+  const { status, body } = failureOf(brokenRequestFault(error.code), requestId, false);
   const text = JSON.stringify(body);
   socket.end(
     `HTTP/1.1 ${status} ${body.error}\r\ncontent-type: application/json; charset=utf-8\r\nx-request-id: ${requestId}\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
   );
+}
+
+function brokenRequestFault(code: string | undefined): Fault {
+  if (code === 'HPE_HEADER_OVERFLOW')
+    return fault('headers_too_large', `The request headers are larger than ${HEADER_BYTES_MAX} bytes.`, {
+      advice: 'Send fewer or shorter headers.',
+    });
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
+    return fault(
+      'invalid_request',
+      `The request headers were not received within ${HEADERS_TIMEOUT_MS / 1000} seconds.`,
+      { advice: 'Send the request again, with all headers at once.' },
+    );
+  return fault('invalid_request', 'The request is not well-formed HTTP.', {
+    advice: 'Send a complete HTTP/1.1 request.',
+  });
 }
 
 function limitConnections(server: Server, { clock, log }: Pick<HttpParts, 'clock' | 'log'>): void {
