@@ -63,8 +63,8 @@ export async function openOffender(server: TestServer, key: string): Promise<Off
     {
       name: 'huge addresses',
       run: () =>
-        evaluateInPage(`for (let i = 0; i < 20; i++) { history.replaceState(null, '', '/idle?u=' + 'a=b&'.repeat(5000) + i);
-             fetch('/x?u=/' + '?u=/'.repeat(200) + i).catch(() => 0); } 1`),
+        evaluateInPage(`history.replaceState(null, '', '/idle?u=' + 'a=b&'.repeat(5000) + Math.random());
+             for (let i = 0; i < 20; i++) fetch('/x?u=/' + '?u=/'.repeat(200) + Math.random()).catch(() => 0); 1`),
     },
     { name: 'long messages', run: () => evaluateInPage(`'${'x'.repeat(4_000_000)}'.repeat(2)`) },
     {

@@ -19,7 +19,10 @@ import { median } from './statistics.ts';
 const CPU_ROOT = '/sys/fs/cgroup/cpu';
 const IDLE_GROUP = join(CPU_ROOT, `berth-bench-${process.pid}`);
 const ROUNDS_DEFAULT = 3;
+const SETUP_TIMEOUT_MS = 300_000;
 const ROUND_TIMEOUT_MS = 300_000;
+/** The pause before each round, in which the load of the previous one ends. */
+const PAUSE_MS = 15_000;
 const PROBE_TIMEOUT_MS = 40_000;
 const FULL_EXTENT = { quietMs: 15_000, loadMs: 12_000 };
 const QUICK_EXTENT = { quietMs: 4_000, loadMs: 3_000 };
@@ -39,6 +42,7 @@ interface Latencies {
   readonly p50: number;
   readonly p99: number;
   readonly max: number;
+  readonly count: number;
 }
 
 class Probe {
@@ -98,7 +102,7 @@ function latenciesOf(durationsMs: readonly number[]): Latencies {
   const sortedMs = durationsMs.toSorted((one, other) => one - other);
   const percentile = (share: number): number =>
     sortedMs[Math.min(sortedMs.length - 1, Math.floor(share * sortedMs.length))] ?? 0;
-  return { p50: percentile(0.5), p99: percentile(0.99), max: sortedMs.at(-1) ?? 0 };
+  return { p50: percentile(0.5), p99: percentile(0.99), max: sortedMs.at(-1) ?? 0, count: sortedMs.length };
 }
 
 /** Repeats the misbehavior until the time is over. Returns how often the server refused it, which is expected. */
@@ -139,10 +143,11 @@ async function measureRound(
     await probe.take();
     await load();
     const latencies = await probe.take();
+    if (latencies.count === 0) throw new Error(`the probe got no answer beside: ${name}`);
     const quietP99 = measurements[0]?.latencies.p99 ?? latencies.p99;
     measurements.push({ name, latencies, ratio: latencies.p99 / quietP99 });
   };
-  await systemClock.sleep(quietMs / 3);
+  await systemClock.sleep(PAUSE_MS);
   await add('nothing', () => systemClock.sleep(quietMs));
   for (const misbehavior of misbehaviors.filter(({ name }) => (only ?? name) === name))
     await add(misbehavior.name, async () => {
@@ -218,11 +223,14 @@ const { values } = parseArgs({
   },
 });
 const options = { ...values, rounds: Number(values.rounds) };
+if (!(options.rounds >= 1)) throw new Error(`--rounds must be at least 1, not ${values.rounds}`);
 const env = { BERTH_SLOTS: '12', BERTH_EGRESS_ALLOW: '127.0.0.1/32' };
 const server = new TestServer({ env, isMeasured: true }, await claimFreePort());
 try {
   process.stdout.write(
-    await withTimeout(options.rounds * ROUND_TIMEOUT_MS, 'the bench', () => measure(server, options)),
+    await withTimeout(SETUP_TIMEOUT_MS + options.rounds * ROUND_TIMEOUT_MS, 'the bench', () =>
+      measure(server, options),
+    ),
   );
 } catch (error) {
   process.stderr.write(`bench: ${error instanceof WaitExpired ? error.message : error}\n`);

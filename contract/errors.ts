@@ -578,7 +578,7 @@ export const ERRORS = {
   recording_service_unavailable: {
     status: 502,
     retry: 'no',
-    summary: 'The recording service did not respond.',
+    summary: 'The recording service is unreachable or returned an error.',
     whatToDo: 'Send the request again later.',
   },
   host_unreachable: {

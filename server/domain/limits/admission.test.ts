@@ -56,12 +56,12 @@ describe('refusalOf', () => {
     assert.deepEqual(refusalOf(LIMITS, use(3, 5), NOW), refusal);
   });
 
-  test('reports maxCreatesPerMinute, with the seconds until the oldest create is one minute old as retryAfterSeconds', () => {
+  test('reports maxCreatesPerMinute, and retryAfterSeconds is the time until the oldest create is one minute old', () => {
     const refusal = { why: 'minute', limit: 5, used: 5, retryAfterSeconds: 40 };
     assert.deepEqual(refusalOf(LIMITS, use(0, 5), NOW), refusal);
   });
 
-  test('reports the daily byte limit before any other limit, with the seconds until midnight UTC as retryAfterSeconds', () => {
+  test('reports the daily byte limit before any other limit, and retryAfterSeconds is the time until midnight UTC', () => {
     const useWithEgress = { ...use(3, 5), egressBytes: 1_000 };
     const createdAt = new Date('2026-01-01T23:59:30.500Z');
     const refusal = { why: 'egress', limit: 1_000, used: 1_000, retryAfterSeconds: 30 };

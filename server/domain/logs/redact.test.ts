@@ -79,6 +79,23 @@ describe('redactUrl', () => {
       }
   });
 
+  it('redacts a long URL in the same way each time, also after many other URLs', () => {
+    const urlOf = (at: number): string => `https://a.test/${'x'.repeat(1200)}?n=${at}&token=${SECRET}${at}&end=${at}`;
+    for (let round = 0; round < 3; round++)
+      for (let at = 0; at < 100; at++)
+        for (const url of [urlOf(at), urlOf(0)])
+          assert.equal(redactUrl(url), url.replace(/token=[^&]*/, `token=${REDACTED}`));
+  });
+
+  it('distinguishes an authority that ends after the scanned part from one that ends with it', () => {
+    const head = `https://${'u'.repeat(8_184)}`;
+    const cutUrl = redactUrl(`${head}:${SECRET}@a.test/`);
+    assert.equal(head.length, 8_192);
+    assert.notEqual(redactUrl(head), cutUrl);
+    assert.equal(redactUrl(`${head}:${SECRET}@a.test/`), cutUrl);
+    assert.equal(cutUrl, REDACTED + CUT);
+  });
+
   it('truncates long URLs', () => {
     const url = redactUrl(`https://shop.test/${'x'.repeat(5000)}`);
     assert.ok(url.length < 2100 && url.endsWith(CUT));

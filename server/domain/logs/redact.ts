@@ -1,5 +1,6 @@
-// Redacts credentials in URLs, headers and text. Pure. Applied before anything is stored. Input is untrusted, so its
-// length is limited, and it is made well-formed first.
+// Redacts credentials in URLs, headers and text. Pure, apart from a cache. Applied before anything is stored. Input is
+// untrusted, so its length is limited, and it is made well-formed first.
+import { hash } from 'node:crypto';
 import { boundedText } from '../../kit/foreign.ts';
 
 export const REDACTED = '[redacted]';
@@ -68,11 +69,36 @@ export const truncate = (text: string, charsMax: number): string =>
 /** Redacts the user info of a URL, and the values of parameters with secret names in its query and fragment. */
 export function redactUrl(rawUrl: string): string {
   const url = boundedText(rawUrl, URL_SCANNED_CHARS_MAX);
+  const isCut = url.length < rawUrl.length;
+  if (url.length < RECENT_URL_CHARS_MIN) return redactScannedUrl(url, isCut);
+  const key = hash('sha256', isCut ? url + CUT : url, 'base64');
+  const cleanUrl = recentUrls.get(key) ?? flatCopy(redactScannedUrl(url, isCut));
+  // The entry moves to the end: the map is in the order of use.
+  recentUrls.delete(key);
+  recentUrls.set(key, cleanUrl);
+  const [oldestKey = key] = recentUrls.keys();
+  if (recentUrls.size > RECENT_URLS_MAX) recentUrls.delete(oldestKey);
+  return cleanUrl;
+}
+
+/**
+ * Results for the most recently used long URLs, by the digest of what was scanned. Every request of a page repeats the
+ * URL of its document, and often that of a script.
+ */
+const recentUrls = new Map<string, string>();
+const RECENT_URLS_MAX = 64;
+/** Shorter URLs are redacted quickly enough. */
+const RECENT_URL_CHARS_MIN = 1_024;
+
+/** A part of a string keeps the whole string in memory. A copy does not. */
+const flatCopy = (text: string): string => Buffer.from(text).toString();
+
+function redactScannedUrl(url: string, isCut: boolean): string {
   if (/^\s*data:/i.test(url))
     return truncate(url, url.indexOf(',') < 0 ? 0 : Math.min(url.indexOf(','), DATA_URL_CHARS_MAX));
   if (/^\s*javascript:/i.test(url)) return `javascript:${REDACTED}`;
   // The authority is longer than the scanned part, so it may contain a password.
-  if (url.length < rawUrl.length && ONLY_AUTHORITY_PATTERN.test(url)) return REDACTED + CUT;
+  if (isCut && ONLY_AUTHORITY_PATTERN.test(url)) return REDACTED + CUT;
   return truncate(withoutSecretParameters(withoutUserInfo(url), URL_DEPTH_MAX), URL_CHARS_MAX);
 }
 

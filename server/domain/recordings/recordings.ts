@@ -273,7 +273,7 @@ export class RecordingService implements Recordings {
     const { artifacts, addresses } = this.#parts;
     const key = addresses.key(applicationId, { session: id, page: first?.page ?? 0, kind: 'init', name: 0 });
     await withTimeout(STORE_RESPONSE_TIMEOUT_MS, 'the recording storage', () => artifacts.stat(key)).catch(error => {
-      throw fault('recording_service_unavailable', 'The recording storage is not responding.', {
+      throw fault('recording_service_unavailable', 'The recording storage is unreachable or returned an error.', {
         advice: 'The request had no effect. Send it again later.',
         cause: error,
       });

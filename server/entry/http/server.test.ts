@@ -479,7 +479,7 @@ test('responds to malformed HTTP requests with the standard error body', async (
   );
 });
 
-test('responds to request headers that do not arrive in time with the time limit', async () => {
+test('refuses request headers that do not arrive in time, and names the time limit', async () => {
   const connected = once(ask.server, 'connection');
   const response = sendRaw(Number(new URL(ask.url).port), 'GET / HTTP/1.1\r\n');
   const [socket] = await connected;
