@@ -13,7 +13,7 @@ import {
 import { median } from './statistics.ts';
 
 const PAGE = 'data:text/html,<title>life</title><h1>A page</h1>';
-/** The time from the release until the recording is stored. */
+/** The wait after the release, so that the processor time of storing the recording is included. */
 const STORE_WAIT_MS = 4_000;
 
 const STEPS = ['create', 'first page', 'idle', 'release', 'afterwards'] as const;

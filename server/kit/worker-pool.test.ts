@@ -87,7 +87,7 @@ test('stops a job that does not end, names it in the error, and runs the queued 
   await pool.close();
 });
 
-test('a job that uses no processor time may exceed its time limit, but is stopped later', async () => {
+test('a job that only waits may take longer than its limit of processor time, but is stopped at the limit of elapsed time', async () => {
   const pool = new WorkerPool({ threads: 1 });
   const waitJob = createJob<number, number>(
     'waits',

@@ -13,7 +13,8 @@ import { eventually, withTimeLimit } from '../harness/until.ts';
 
 const CONNECT_TIMEOUT_MS = 30_000;
 /**
- * A script with a fixed number of operations. A script with a fixed duration would not suit machines of every speed.
+ * Keeps a renderer busy, so that the test finds it by its processor time. The amount of work is fixed, not the duration,
+ * because a busy machine may give a script little processor time in a fixed duration.
  */
 const COMPUTE = 'let sum = 0; for (let n = 0; n < 3e8; n++) sum += n; void sum;';
 

@@ -15,7 +15,7 @@ import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 import { uploadRequest } from '../harness/upload.ts';
 
-/** The number of characters in localStorage, almost the most that a site may store. Each takes six bytes in JSON. */
+/** The number of characters in localStorage, close to the maximum that a site may store. Each takes six bytes in JSON. */
 const STORED_CHARS = 4_500_000;
 const CERTIFICATE_FILE_BYTES = 900_000;
 /** Parsing this many values takes a third of a second. */

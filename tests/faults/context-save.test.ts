@@ -169,7 +169,7 @@ test('a session whose browser hangs is released within 10 seconds, and its conte
   });
 });
 
-test('the release of a session whose browser is killed in the meantime does not wait for the browser', async () => {
+test('a release does not wait for a browser that is killed during the release', async () => {
   const { id } = await createContext(server);
   const session = await server.createSession({ keepAlive: true, ...persistentBody(id) });
   const client = await CdpClient.connect(session.connectUrl);

@@ -22,7 +22,7 @@ import {
 } from './clients.ts';
 import { isGone, postgresOf } from './victims.ts';
 
-/** Much shorter than the time that a supervisor waits before SIGKILL, but long enough for a busy machine. */
+/** Shorter than the 60 s that a supervisor waits before it sends SIGKILL (`deploy/`), but long enough for a busy machine. */
 const STOP_MS_MAX = 40_000;
 const HANGING_STOP_MS_MAX = 15_000;
 const chromium = await createFaultyChromium();

@@ -56,7 +56,10 @@ export interface ServerOptions {
    * can change it.
    */
   readonly installedRelease?: { command?: string };
-  /** For benchmarks: runs the server without the check of its responses. */
+  /**
+   * For benchmarks and tests of an installed release: the responses of the server are not checked, and no prepared data
+   * folder is used. Without `installedRelease`, the bundled server is run.
+   */
   readonly isMeasured?: boolean;
   /**
    * For a server in a network namespace: the command prefix that runs commands there, and the addresses at which the

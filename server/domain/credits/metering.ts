@@ -54,7 +54,10 @@ async function meterSession(
   return true;
 }
 
-/** Returns the use until now, and the amount to hold from now on. */
+/**
+ * Returns the usage and its cost up to this time, the total amount that the hold should have (this cost and the expected
+ * cost of the remaining time), and when to meter next.
+ */
 export function meteringOf(reservation: ReservationRow, session: MeteredSession, at: Date): Metering {
   const rates = {
     browserSecond: reservation.rateBrowserSecond,

@@ -278,7 +278,7 @@ export class Control implements ChannelOwner {
   }
 
   /**
-   * Resumes a page with an opener first. If the page closes while it waits for a debugger, the `window.open` call that
+   * A page with an opener is resumed first. If the page closes while it waits for a debugger, the `window.open` call that
    * created it never returns. A page without an opener does not report that it has resumed, and no call waits for it.
    */
   async #closeRefusedPage(targetId: string, hasOpener: boolean): Promise<void> {

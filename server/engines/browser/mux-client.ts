@@ -82,7 +82,10 @@ export interface Policy {
   /** Whether a method that is not in `watchedMethods` must currently be judged. */
   isWatched?(method: string): boolean;
   judge(command: Command): Verdict | Promise<Verdict>;
-  /** Called with every event that is sent to the client. */
+  /**
+   * Called with each event from Chromium before it is sent to the client. Not called for target events, or for events
+   * that were withheld and are sent later.
+   */
   onEvent?(event: Buffer): void;
   /**
    * Returns an event as the client should currently receive it, or undefined if the client should not receive it. The

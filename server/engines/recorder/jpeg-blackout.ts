@@ -128,7 +128,10 @@ function readQuantizers(content: Buffer, quantizers: Map<number, number>): void 
   }
 }
 
-/** Accepts only one scan with all components and all coefficients. */
+/**
+ * Sets the Huffman table ids of the components from a scan header. Returns false if the scan does not contain all
+ * components and all coefficients, as in a progressive JPEG.
+ */
 function assignTables(content: Buffer, components: readonly Component[]): boolean {
   const componentCount = content[0] ?? 0;
   if (componentCount !== components.length || componentCount === 0 || content[1 + componentCount * 2 + 1] !== 63)

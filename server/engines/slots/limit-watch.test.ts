@@ -43,7 +43,7 @@ test('measures an active box every two seconds, and an idle box every minute, or
   assert.equal(measureCount, 4, 'the disk has 16 MiB less than at the last measurement');
 });
 
-test('measures a box every two seconds if the kernel does not count its processor time', async t => {
+test('measures the folder of a box every two seconds if the kernel does not count the processor time of the box', async t => {
   const top = mkdtempSync(join(tmpdir(), 'berth-limit-watch-'));
   writeFileSync(join(top, 'a file'), 'x');
   const clock = new ManualClock();

@@ -107,7 +107,7 @@ test('a data key that is destroyed while its row is being read is not cached', a
   await assert.rejects(vault.open(A, sealedBytes));
 });
 
-test('a data key that is read while its row is being removed is not cached', async () => {
+test('a data key that is read while its row is being removed cannot be used after the removal', async () => {
   const rows = memoryRows();
   const parts = partsOf(rows, { dataDir: makeFolder() });
   const sealedBytes = await (await Vault.open(parts)).seal(A, Buffer.from('a secret'));

@@ -140,8 +140,8 @@ export interface SessionRows {
   markResponsesLost(host: HostId): Promise<number>;
   get(application: ApplicationId, id: SessionId): Promise<SessionRow | undefined>;
   /**
-   * Finds a session by its id, whatever its application. For the connect path, where the credential is the signing key,
-   * which contains the session's id.
+   * Finds a session by its id, regardless of its application. Only for callers that have already authorized access to
+   * the session, or that act for the service.
    */
   byId(id: SessionId): Promise<SessionRow | undefined>;
   /** Newest first. */

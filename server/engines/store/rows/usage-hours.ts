@@ -49,7 +49,10 @@ export interface UsageHours {
   ofApplication(application: ApplicationId, period: UsagePeriod): Promise<UsageHour[]>;
   /** Keys with the most browser time first. */
   byKey(application: ApplicationId, period: UsagePeriod, limit: number): Promise<KeyUsage[]>;
-  /** Sums and stores the hours before this one, at most `batch` of them. Returns their number. */
+  /**
+   * Sums and stores the usage of the hours before this time that have not been summed yet, at most `batch` hours.
+   * Returns the number of hours.
+   */
   sum(before: Date, batch: number): Promise<number>;
   /** Removes the rows of hours before this time. Returns the number of rows. */
   forget(before: Date): Promise<number>;
