@@ -186,7 +186,7 @@ async function measureJoin(): Promise<{ wallMs: number; cpuSeconds: number }> {
     const journalPath = join(folder, 'frame.mkv');
     writeFileSync(journalPath, Buffer.concat([journalHead(size), journalFrame({ atMs: 0, jpeg })]));
     const [encoded] = await new Ffmpeg(jailedHelper).encode([{ path: journalPath, times: [0], size }]);
-    if (!encoded) throw new Error('ffmpeg encoded nothing');
+    if (!encoded) throw new Error('ffmpeg produced no segment');
     const { init } = encoded;
     const sizes = Array.from({ length: 30 }, () => 7_000);
     const durationsMs = sizes.map(() => 200);

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
+import type { AuditEntry } from '../../contract/audit.ts';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { ConsumerTokens } from '../../contract/consumers.ts';
 import { ConsumerFixture, type StartedSignIn } from '../harness/consumers.ts';
@@ -54,53 +55,111 @@ test('a valid ID token signs the consumer in', async () => {
 
 const nowSeconds = (): number => Math.floor(Date.now() / 1000) + hostileProvider.aheadSeconds;
 
-const FORGERIES: Readonly<Record<string, (nonce: string) => Promise<string>>> = {
-  'another nonce': () => hostileProvider.sign(hostileProvider.claims('another')),
-  'no nonce': nonce => hostileProvider.sign(withoutClaim(hostileProvider.claims(nonce), 'nonce')),
-  'another audience': nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), aud: 'another client' }),
-  'several audiences without azp': nonce =>
-    hostileProvider.sign({ ...hostileProvider.claims(nonce), aud: [CLIENT.id, 'other'] }),
-  'another azp': nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), azp: 'other' }),
-  'another issuer': nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), iss: otherProvider.issuer }),
-  expired: nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), exp: nowSeconds() - 120 }),
-  'issued long ago': nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), iat: nowSeconds() - 3600 }),
-  'issued in the future': nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), iat: nowSeconds() + 3600 }),
-  'no subject': nonce => hostileProvider.sign(withoutClaim(hostileProvider.claims(nonce), 'sub')),
-  'a subject that is not a string': nonce =>
-    hostileProvider.sign({ ...hostileProvider.claims(nonce), sub: 7 as unknown as string }),
-  'a subject of a thousand characters': nonce =>
-    hostileProvider.sign({ ...hostileProvider.claims(nonce), sub: 'x'.repeat(1000) }),
-  'another access token': nonce =>
-    hostileProvider.sign({ ...hostileProvider.claims(nonce), at_hash: 'xxxxxxxxxxxxxxxxxxxxxw' }),
-  'an auth_time in the future': nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), auth_time: 1e15 }),
-  'no signature (none)': async nonce => new UnsecuredJWT(hostileProvider.claims(nonce)).encode(),
-  'the public key as a shared secret (HS256)': async nonce =>
-    new SignJWT(hostileProvider.claims(nonce))
-      .setProtectedHeader({ alg: 'HS256', kid: 'first' })
-      .sign(Buffer.from((await hostileProvider.publicKeyText()).padEnd(32))),
-  'the client secret as a shared secret (HS256)': nonce =>
-    new SignJWT(hostileProvider.claims(nonce))
-      .setProtectedHeader({ alg: 'HS256' })
-      .sign(Buffer.from(CLIENT.secret.padEnd(32))),
-  'a key of another provider': nonce => otherProvider.sign(hostileProvider.claims(nonce)),
-  'a key that is not published': nonce => hostileProvider.sign(hostileProvider.claims(nonce), { kid: 'unknown' }),
-  'a changed payload': async nonce => {
-    const [header, , signature] = (await hostileProvider.sign(hostileProvider.claims(nonce))).split('.');
-    const payload = Buffer.from(JSON.stringify({ ...hostileProvider.claims(nonce), sub: 'admin' })).toString(
-      'base64url',
-    );
-    return `${header}.${payload}.${signature}`;
-  },
-  'no token': async () => 'not a token',
+/** Returns the reason of the last refused sign-in, from the audit log. */
+async function readRefusalReason(): Promise<unknown> {
+  const path = `/v1/applications/${server.applicationId}/audit?action=consumer.session.refused&limit=1`;
+  return (await owner.send<{ data: AuditEntry[] }>('GET', path)).body.data[0]?.details?.why;
+}
+
+/** Creates ID tokens that must be refused, each with the reason in the audit log. */
+const FORGERIES: Readonly<Record<string, readonly [reason: string, forge: (nonce: string) => Promise<string>]>> = {
+  'another nonce': ['the nonce check failed', () => hostileProvider.sign(hostileProvider.claims('another'))],
+  'no nonce': [
+    'the nonce check failed',
+    nonce => hostileProvider.sign(withoutClaim(hostileProvider.claims(nonce), 'nonce')),
+  ],
+  'another audience': [
+    'the aud check failed',
+    nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), aud: 'another client' }),
+  ],
+  'several audiences without azp': [
+    'the azp check failed',
+    nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), aud: [CLIENT.id, 'other'] }),
+  ],
+  'another azp': [
+    'the azp check failed',
+    nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), azp: 'other' }),
+  ],
+  'another issuer': [
+    'the iss check failed',
+    nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), iss: otherProvider.issuer }),
+  ],
+  expired: [
+    'the exp check failed',
+    nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), exp: nowSeconds() - 120 }),
+  ],
+  'issued long ago': [
+    'the iat check failed',
+    nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), iat: nowSeconds() - 3600 }),
+  ],
+  'issued in the future': [
+    'the iat check failed',
+    nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), iat: nowSeconds() + 3600 }),
+  ],
+  'no subject': [
+    'the sub check failed',
+    nonce => hostileProvider.sign(withoutClaim(hostileProvider.claims(nonce), 'sub')),
+  ],
+  'a subject that is not a string': [
+    'the sub check failed',
+    nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), sub: 7 as unknown as string }),
+  ],
+  'a subject of a thousand characters': [
+    'the sub check failed',
+    nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), sub: 'x'.repeat(1000) }),
+  ],
+  'another access token': [
+    'the at_hash check failed',
+    nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), at_hash: 'xxxxxxxxxxxxxxxxxxxxxw' }),
+  ],
+  'an auth_time in the future': [
+    'the auth_time check failed',
+    nonce => hostileProvider.sign({ ...hostileProvider.claims(nonce), auth_time: 1e15 }),
+  ],
+  'no signature (none)': [
+    'its signature algorithm is not allowed for this provider',
+    async nonce => new UnsecuredJWT(hostileProvider.claims(nonce)).encode(),
+  ],
+  'the public key as a shared secret (HS256)': [
+    'its signature algorithm is not allowed for this provider',
+    async nonce =>
+      new SignJWT(hostileProvider.claims(nonce))
+        .setProtectedHeader({ alg: 'HS256', kid: 'first' })
+        .sign(Buffer.from((await hostileProvider.publicKeyText()).padEnd(32))),
+  ],
+  'the client secret as a shared secret (HS256)': [
+    'its signature algorithm is not allowed for this provider',
+    nonce =>
+      new SignJWT(hostileProvider.claims(nonce))
+        .setProtectedHeader({ alg: 'HS256' })
+        .sign(Buffer.from(CLIENT.secret.padEnd(32))),
+  ],
+  'a key of another provider': ['its signature is wrong', nonce => otherProvider.sign(hostileProvider.claims(nonce))],
+  'a key that is not published': [
+    'it names no key in the key set of the provider',
+    nonce => hostileProvider.sign(hostileProvider.claims(nonce), { kid: 'unknown' }),
+  ],
+  'a changed payload': [
+    'its signature is wrong',
+    async nonce => {
+      const [header, , signature] = (await hostileProvider.sign(hostileProvider.claims(nonce))).split('.');
+      const payload = Buffer.from(JSON.stringify({ ...hostileProvider.claims(nonce), sub: 'admin' })).toString(
+        'base64url',
+      );
+      return `${header}.${payload}.${signature}`;
+    },
+  ],
+  'no token': ['it is not a signed JSON Web Token', async () => 'not a token'],
 };
 
-for (const [what, forge] of Object.entries(FORGERIES))
+for (const [what, [reason, forge]] of Object.entries(FORGERIES))
   test(`an invalid ID token is refused: ${what}`, async () => {
     const startedSignIn = await beginSignIn();
     hostileProvider.idToken = forge;
     try {
       const redirectTo = await finishSignIn(startedSignIn);
       assert.ok(isRefused(redirectTo), redirectTo.href);
+      assert.equal(await readRefusalReason(), `The ID token is not valid: ${reason}.`);
     } finally {
       hostileProvider.idToken = nonce => hostileProvider.sign(hostileProvider.claims(nonce));
     }

@@ -87,16 +87,17 @@ test('the resolver caches responses for their TTL, but for at most one minute, a
     {},
     () => nowMs,
   );
-  const queryCountsAt = async (seconds: number): Promise<number[]> => {
+  /** Resolves every name at this time, and returns how often each has been queried so far. */
+  const resolveAllAt = async (seconds: number): Promise<number[]> => {
     nowMs = seconds * 1000;
     for (const name of Object.keys(ttls)) await resolve(name);
     return Object.keys(ttls).map(queryCount);
   };
-  assert.deepEqual(await queryCountsAt(0), [1, 1, 1]);
-  assert.deepEqual(await queryCountsAt(9), [2, 1, 1]);
-  assert.deepEqual(await queryCountsAt(11), [3, 2, 1]);
-  assert.deepEqual(await queryCountsAt(59), [4, 3, 1]);
-  assert.deepEqual(await queryCountsAt(61), [5, 3, 2]);
+  assert.deepEqual(await resolveAllAt(0), [1, 1, 1]);
+  assert.deepEqual(await resolveAllAt(9), [2, 1, 1]);
+  assert.deepEqual(await resolveAllAt(11), [3, 2, 1]);
+  assert.deepEqual(await resolveAllAt(59), [4, 3, 1]);
+  assert.deepEqual(await resolveAllAt(61), [5, 3, 2]);
 });
 
 test('the resolver sends one query for concurrent requests for the same name', async t => {

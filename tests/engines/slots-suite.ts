@@ -36,6 +36,8 @@ const ticksNow = (): number => 100 * Number(readFileSync('/proc/uptime', 'utf8')
 const FONT_CACHE = '/var/cache/fontconfig';
 const MIB = 1024 ** 2;
 const WAIT_TIMEOUT_MS = 60_000;
+/** Long enough for several checks. */
+const SHORT_WAIT_MS = 200;
 const CPU_IDLE_TIMEOUT_MS = 30_000;
 
 export function describeSlots(form: Form): void {
@@ -200,6 +202,25 @@ export function describeSlots(form: Form): void {
       test('every process of a box is stopped when pid 1 of the box is killed', () =>
         assertEndsWhenKilled(({ record }) => initPidOf(record)));
     }
+
+    test('processes of a box are chosen by an argument: they are awaited until they have nothing left to do, or killed', async () => {
+      const box = await startGuest(slots);
+      const script = "while (!require('fs').existsSync('stop')); setInterval(() => {}, 1_000_000)";
+      await runInGuest(
+        box,
+        `memory.child = require('child_process').spawn(process.execPath, ['-e', ${JSON.stringify(script)}, '--', '--busy'], { cwd: ${JSON.stringify(box.folderInBox)}, stdio: 'ignore' });
+        memory.exited = new Promise(resolve => memory.child.once('exit', (_, signal) => resolve(signal)))`,
+      );
+      await assert.rejects(box.waitUntilAsleep('--busy', SHORT_WAIT_MS), /gave up .* to be asleep/);
+      await box.waitUntilAsleep('--bus', SHORT_WAIT_MS);
+      writeFileSync(join(box.folder, 'stop'), '');
+      await box.waitUntilAsleep('--busy', WAIT_TIMEOUT_MS);
+      await box.kill('--bus', WAIT_TIMEOUT_MS);
+      assert.equal(await runInGuest(box, 'return memory.child.signalCode'), null);
+      await box.kill('--busy', WAIT_TIMEOUT_MS);
+      assert.equal(await runInGuest(box, 'return memory.exited'), 'SIGKILL');
+      await assertLeavesNothing(box);
+    });
 
     async function assertEndsWhenKilled(victim: (box: Box) => number): Promise<void> {
       const box = await startGuest(slots);

@@ -4,8 +4,9 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import type { ErrorBody } from '../../contract/common.ts';
-import type { Context } from '../../contract/contexts.ts';
+import type { Context, StorageState } from '../../contract/contexts.ts';
 import { CdpClient } from '../harness/cdp.ts';
 import {
   createContext,
@@ -21,16 +22,18 @@ import { findMarks, LOGIN_PAGES, leaveMarks, marksWithoutWorker, runOnPage, site
 import { openPages } from '../harness/pages.ts';
 import { startS3 } from '../harness/s3.ts';
 import { startServer } from '../harness/server.ts';
-import { browserProcessOf } from '../harness/session-processes.ts';
+import { browserProcessOf, storageProcessOf } from '../harness/session-processes.ts';
 import { eventually, withTimeLimit } from '../harness/until.ts';
 
 /** At least as long as the interval at which the server copies the cookies of a session. */
 const COPY_INTERVAL_MS = 5_000;
 const RELEASE_MS_MAX = 10_000;
+/** How long the storage process of a browser is stopped: longer than Chromium takes to exit. */
+const STOPPED_MS = 600;
 
 const pages = await openPages(LOGIN_PAGES);
 const server = await startServer({ pages, env: { BERTH_DISCONNECT_GRACE: '0' } });
-const { plain } = sitesOf(pages);
+const { plain, secure } = sitesOf(pages);
 
 async function createMarkedSession(id: string, mark: string): Promise<string> {
   const session = await server.createSession({ keepAlive: true, ...persistentBody(id) });
@@ -49,13 +52,40 @@ const listStagingFolder = (): string[] => {
   }
 };
 
+test('local storage that pages write just before the end of their session is saved, even if the storage process of the browser runs late', async () => {
+  const { id } = await createContext(server);
+  const session = await server.createSession({ keepAlive: true, ...persistentBody(id) });
+  const storageProcess = await runOnPage(session.connectUrl, async page => {
+    await page.goto(secure);
+    // The renderer of the page runs a service worker too, and therefore does not end when the page is closed.
+    await page.evaluate(`navigator.serviceWorker.register('/worker.js').then(() => navigator.serviceWorker.ready)`);
+    await page.evaluate(`localStorage.setItem('first', '1');
+      addEventListener('pagehide', () => localStorage.setItem('last', '3'))`);
+    const stoppedProcess = storageProcessOf(session.id);
+    assert.ok(stoppedProcess);
+    process.kill(stoppedProcess.pid, 'SIGSTOP');
+    await page.evaluate(`localStorage.setItem('second', '2')`);
+    return stoppedProcess;
+  });
+  const pendingRelease = server.release(session.id);
+  await setTimeout(STOPPED_MS);
+  process.kill(storageProcess.pid, 'SIGCONT');
+  await pendingRelease;
+  await waitForVersion(server, id, 1);
+  const { body } = await server.api<StorageState>('GET', `/v1/browsers/contexts/${id}/storage-state`);
+  const [items = []] = body.origins.map(({ localStorage }) =>
+    localStorage.map(({ name, value }) => `${name}=${value}`),
+  );
+  assert.deepEqual(items.sort(), ['first=1', 'last=3', 'second=2']);
+});
+
 test('if the server is killed during a save, the save is completed after the restart', async () => {
   const { id } = await createContext(server);
   let previousCookie: string | undefined;
   for (const [round, waitMs] of [0, 40, 120].entries()) {
     const session = await createMarkedSession(id, `k${round}`);
     const pendingRelease = server.release(session).catch(() => {}); // fails if the server is killed before it responds
-    await new Promise(resolve => setTimeout(resolve, 100 + waitMs));
+    await setTimeout(100 + waitMs);
     await server.restart();
     await pendingRelease;
     // If the server was killed before the release was stored, the session continues and the caller repeats the release.

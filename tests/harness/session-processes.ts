@@ -35,6 +35,10 @@ export function browserProcessOf(sessionId: string): SessionProcess {
 export const renderersOf = (sessionId: string): SessionProcess[] =>
   processesOf(sessionId).filter(({ command }) => command.includes(' --type=renderer '));
 
+/** Returns the process in which Chromium keeps local storage. Undefined with `chromium-headless-shell`, which has none. */
+export const storageProcessOf = (sessionId: string): SessionProcess | undefined =>
+  processesOf(sessionId).find(({ command }) => command.includes(' --utility-sub-type=storage.'));
+
 /** Returns the renderer of the session that uses the most CPU time while `work` is running. */
 export async function findBusiestRenderer(sessionId: string, work: () => Promise<unknown>): Promise<SessionProcess> {
   const ticksBefore = new Map(renderersOf(sessionId).map(({ pid }) => [pid, ticksOf(pid)]));

@@ -5,11 +5,9 @@
 import type { Profiles } from '../../engines/profiles/profiles.ts';
 import type { ContextRow, ContextRows, ContextUses } from '../../engines/store/rows/contexts.ts';
 import type { SessionEnd, SessionRow } from '../../engines/store/rows/sessions.ts';
-import { reason } from '../../kit/fault.ts';
 import { type ContextId, isUuid, type SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import type { Runtime } from '../../kit/runtime.ts';
-import { withTimeout } from '../../kit/wait.ts';
 import { fault } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { SessionRequest, SessionView } from '../sessions/api.ts';
@@ -18,16 +16,12 @@ import type { LiveSession } from '../sessions/live.ts';
 import type { CheckResult, Watcher } from '../sessions/watchers.ts';
 import type { ContextLoader } from './context-loader.ts';
 import { CookieCopy } from './cookie-copy.ts';
+import { shutDownCleanly } from './shut-down-cleanly.ts';
 import { type StoredVersions, versionIdOfSession } from './stored-versions.ts';
 
 /** How long a create request waits if the context that it names is still being saved. */
 const SAVE_WAIT_MAX_MS = 15_000;
 const POLL_INTERVAL_MS = 100;
-/**
- * Time within which Chromium must shut down. After that time, Chromium is killed, and its profile is not saved. A
- * shutdown usually takes 250 ms.
- */
-const SHUTDOWN_MAX_MS = 5_000;
 
 export interface ContextWatcherParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly rows: ContextRows;
@@ -98,7 +92,7 @@ export class ContextWatcher implements Watcher {
         hasCopied = true;
       },
       shutDown: async end => {
-        if (hasCopied && isCleanEnd(end) && (await shutDownCleanly(liveSession))) await staging.markClean();
+        if (hasCopied && isCleanEnd(end) && (await shutDownCleanly(liveSession, log))) await staging.markClean();
       },
       leave: () => copy.close(),
     };
@@ -179,15 +173,6 @@ function storedUse({ settings }: SessionRow): StoredUse | undefined {
 
 /** Whether the session ended without an error. The profile of a failed session is not saved. */
 export const isCleanEnd = ({ status }: Pick<SessionEnd, 'status'>): boolean => status !== 'ERROR';
-
-/**
- * Shuts down the browser. Returns whether it exited by itself, which means that everything was written to its profile.
- */
-async function shutDownCleanly({ browser, box }: LiveSession): Promise<boolean> {
-  await browser.shutDown();
-  const exit = await withTimeout(SHUTDOWN_MAX_MS, 'the browser to close', () => box.whenGone).catch(reason);
-  return typeof exit === 'object' && exit.why === 'exited';
-}
 
 const unknownContext = (id: string) =>
   fault('unknown_context', `Context ${id} does not exist in this application.`, {

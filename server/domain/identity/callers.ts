@@ -13,6 +13,7 @@ import type { Log } from '../../kit/log.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import type { AccountCaller, AgentCaller, ConsumerCaller, HumanCaller, RequestSource, TokenProof } from './caller.ts';
 import { rangesAllow } from './cidr.ts';
+import { parseCredentialChange } from './credential-change.ts';
 import {
   type AcceptedCredential,
   addressNotAllowed,
@@ -22,7 +23,6 @@ import {
   wrongCredentialKind,
 } from './credential-faults.ts';
 import { type Credential, type CredentialKind, recognize } from './credentials.ts';
-import { parseNotice } from './notices.ts';
 
 const CACHE_MAX_AGE_MS = 30_000;
 const CACHE_SIZE_MAX = 10_000;
@@ -110,7 +110,7 @@ export class Callers implements Closeable {
     const callers = new Callers(store, clock, log, useRecorder);
     callers.#subscription = await store.listen(
       'credential_revoked',
-      notice => callers.forget(parseNotice(notice).hash),
+      payload => callers.forget(parseCredentialChange(payload).hash),
       () => callers.forgetAll(),
     );
     return callers;

@@ -10,9 +10,9 @@ import type { SharedTallies } from '../limits/shared-tally.ts';
 import { AgentKeys } from './agent-keys.ts';
 import { Applications } from './applications.ts';
 import { Callers } from './callers.ts';
+import { parseCredentialChange } from './credential-change.ts';
 import { Cursors } from './cursors.ts';
 import { KeyUses } from './key-uses.ts';
-import { parseNotice } from './notices.ts';
 import { Tokens } from './tokens.ts';
 
 const END_KEY_USES_INTERVAL_MS = 1_000;
@@ -60,8 +60,8 @@ export async function openIdentity(
   const keyUses = new KeyUses({ store, clock, log });
   const subscription = await store.listen(
     'credential_revoked',
-    notice => {
-      const { hash, shouldKeepConnections } = parseNotice(notice);
+    payload => {
+      const { hash, shouldKeepConnections } = parseCredentialChange(payload);
       keyUses.handleChange(hash, shouldKeepConnections);
     },
     () => keyUses.invalidateAll(),

@@ -8,7 +8,7 @@ import { reason } from '../../kit/fault.ts';
 import { isObject, type Json, type JsonObject, textAt } from '../../kit/json.ts';
 import type { Log } from '../../kit/log.ts';
 import { type Closeable, Scope } from '../../kit/scope.ts';
-import { WaitExpired, withTimeout } from '../../kit/wait.ts';
+import { pollUntil, WaitExpired, withTimeout } from '../../kit/wait.ts';
 import { type ChangedPage, Control, type Geolocation, type Page } from './control.ts';
 import { type Cookie, cookiesIn, cookieToSet } from './cookies.ts';
 import type { DownloadListener } from './download-events.ts';
@@ -28,6 +28,7 @@ const ADOPTION_TIMEOUT_MS = 25_000;
 /** A page that does not respond within this time is withheld from a client that connects. */
 const PROBE_TIMEOUT_MS = 2_500;
 const DETACH_TIMEOUT_MS = 5_000;
+const CLOSED_CHECK_INTERVAL_MS = 5;
 /**
  * How long to wait until a page has discarded its log. A page that does not respond in time, such as one with a dialog,
  * still discards its log before it handles any later command.
@@ -349,6 +350,17 @@ export class Browser implements Closeable {
    */
   async titleOf({ targetId, url }: ChangedPage): Promise<string | undefined> {
     return (await this.#control.pageInfos()).find(info => info.id === targetId && info.url === url)?.title;
+  }
+
+  /**
+   * Closes every page, and waits until their `pagehide` and `unload` listeners have run. Throws `WaitExpired` if pages
+   * remain after `ms` milliseconds.
+   */
+  async closePages(ms: number): Promise<void> {
+    for (const { targetId } of this.#control.pages)
+      this.#control.send('Target.closeTarget', { targetId }).catch(() => {}); // The page may be closed already.
+    const checkClosed = (): true | undefined => (this.#control.pages.length === 0 ? true : undefined);
+    await Promise.race([pollUntil(ms, 'the pages to close', checkClosed, CLOSED_CHECK_INTERVAL_MS), this.#mux.failed]);
   }
 
   async listPages(): Promise<readonly PageInfo[]> {

@@ -101,9 +101,7 @@ export class RelyingParty {
       });
       return { payload, algorithm: protectedHeader.alg };
     } catch (error) {
-      if (error instanceof errors.JWTClaimValidationFailed || error instanceof errors.JWTExpired)
-        throw invalidClaimError(error.claim);
-      if (error instanceof errors.JOSEError) throw invalidClaimError('signature');
+      if (error instanceof errors.JOSEError) throw new OpenIdError(`The ID token is not valid: ${refusalOf(error)}.`);
       throw error;
     }
   }
@@ -127,6 +125,18 @@ const isPast = (time: unknown, now: number): boolean =>
 
 const invalidClaimError = (claim: string): OpenIdError =>
   new OpenIdError(`The ID token is not valid: the ${claim} check failed.`);
+
+/** Returns which rule an ID token breaks. The messages of the library may quote the token. */
+function refusalOf(error: errors.JOSEError): string {
+  if (error instanceof errors.JWTClaimValidationFailed || error instanceof errors.JWTExpired)
+    return `the ${error.claim} check failed`;
+  if (error instanceof errors.JWSSignatureVerificationFailed) return 'its signature is wrong';
+  if (error instanceof errors.JOSEAlgNotAllowed) return 'its signature algorithm is not allowed for this provider';
+  if (error instanceof errors.JWKSNoMatchingKey) return 'it names no key in the key set of the provider';
+  if (error instanceof errors.JWSInvalid || error instanceof errors.JWTInvalid)
+    return 'it is not a signed JSON Web Token';
+  return 'its key in the key set of the provider cannot be used';
+}
 
 /** Checks `at_hash` (OpenID Connect Core, 3.1.3.8). The hash function is that of the signature algorithm. */
 function checkAccessToken({ at_hash: hash }: JWTPayload, algorithm: string, accessToken: string | undefined): void {

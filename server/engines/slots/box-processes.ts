@@ -5,6 +5,7 @@ import type { Cgroup } from './cgroup.ts';
 import {
   childrenOf,
   commandOf,
+  descendantsWith,
   findProcess,
   innermostPid,
   isAlive,
@@ -12,6 +13,7 @@ import {
   markedProcesses,
   type Process,
   processesOfSession,
+  threadsOf,
 } from './process-table.ts';
 
 /**
@@ -31,6 +33,8 @@ const GONE_COMMAND = '';
 const CHAIN_EXIT_TIMEOUT_MS = 500;
 const KILL_TIMEOUT_MS = 20_000;
 const CHECK_INTERVAL_MS = 5;
+/** The interval of the checks whether processes are asleep. */
+const ASLEEP_INTERVAL_MS = 10;
 
 export interface BoxProcessesOptions {
   /** The spawned process. It executes the programs of the chain one after another. The last of them is `timeout`. */
@@ -80,6 +84,33 @@ export class BoxProcesses {
 
   isLeaderAlive(): boolean {
     return isAlive(this.leader);
+  }
+
+  /** See `Box.waitUntilAsleep`. */
+  async waitUntilAsleep(argument: string, ms: number): Promise<void> {
+    let previousThreads: string | undefined;
+    const checkAsleep = (): true | undefined => {
+      const threads = this.#with(argument).flatMap(({ pid }) => threadsOf(pid));
+      if (threads.length === 0) return true;
+      // The threads are read one after another. One of them may have woken another that had been read already, so a
+      // second reading must be the same.
+      const areAsleep = threads.every(thread => thread.startsWith('S')) && threads.join() === previousThreads;
+      previousThreads = threads.join();
+      return areAsleep ? true : undefined;
+    };
+    await pollUntil(ms, `the processes with ${argument} to be asleep`, checkAsleep, ASLEEP_INTERVAL_MS);
+  }
+
+  /** See `Box.kill`. */
+  async kill(argument: string, ms: number): Promise<void> {
+    const victims = this.#with(argument);
+    for (const victim of victims) killProcess(victim);
+    const checkEnded = (): true | undefined => (victims.some(isAlive) ? undefined : true);
+    await pollUntil(ms, `the processes with ${argument} to end`, checkEnded, CHECK_INTERVAL_MS);
+  }
+
+  #with(argument: string): readonly Process[] {
+    return isAlive(this.leader) ? descendantsWith(this.leader.pid, argument) : [];
   }
 
   #remainingProcesses(search: boolean): readonly Process[] {

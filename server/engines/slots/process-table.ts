@@ -69,6 +69,28 @@ export function descendantsOf(pid: number, depth = 0): readonly number[] {
   return childrenOf(pid).flatMap(child => [child, ...descendantsOf(child, depth + 1)]);
 }
 
+/**
+ * Returns the descendants of a process whose command line contains this argument. Processes that Chromium forks separate
+ * their arguments by spaces.
+ */
+export const descendantsWith = (pid: number, argument: string): readonly Process[] =>
+  descendantsOf(pid)
+    .filter(descendant => (readProc(`${descendant}/cmdline`) ?? '').split(/[\0 ]/).includes(argument))
+    .map(findProcess)
+    .filter(found => found !== undefined);
+
+/**
+ * Returns one line for each thread of a process: its state and how often it was switched off a processor. A thread that
+ * has run since an earlier call has another line.
+ */
+export const threadsOf = (pid: number): readonly string[] =>
+  listFolder(`/proc/${pid}/task`).map(thread => {
+    const status = readProc(`${pid}/task/${thread}/status`) ?? '';
+    const [, state] = /^State:\t(\w)/m.exec(status) ?? [];
+    const switches = status.match(/^(?:non)?voluntary_ctxt_switches:\t\d+/gm) ?? [];
+    return [state, thread, ...switches].join(' ');
+  });
+
 /** Returns how many nested pid namespaces the process is in, and how many seccomp filters apply to it. */
 export function sandboxOf(pid: number): { readonly depth: number; readonly filters: number } | undefined {
   const status = readProc(`${pid}/status`) ?? '';
@@ -126,10 +148,19 @@ export const markedProcesses = (variable: string): readonly MarkedProcess[] =>
 const environmentOf = (pid: number): readonly string[] => (readProc(`${pid}/environ`) ?? '').split('\0');
 
 const allPids = (): readonly number[] =>
-  readdirSync('/proc')
+  listFolder('/proc')
     .filter(name => /^\d+$/.test(name))
     .slice(0, PROCESSES_MAX)
     .map(Number);
+
+/** Returns an empty list if the folder does not exist, because the process has ended. */
+function listFolder(path: string): readonly string[] {
+  try {
+    return readdirSync(path);
+  } catch {
+    return [];
+  }
+}
 
 function readProc(path: string): string | undefined {
   try {

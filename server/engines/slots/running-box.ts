@@ -107,6 +107,14 @@ export class RunningBox implements Box {
     return this.#options.processes.init?.pid;
   }
 
+  waitUntilAsleep(argument: string, ms: number): Promise<void> {
+    return this.#options.processes.waitUntilAsleep(argument, ms);
+  }
+
+  kill(argument: string, ms: number): Promise<void> {
+    return this.#options.processes.kill(argument, ms);
+  }
+
   async end(): Promise<Remains> {
     this.#boxEnd ??= { why: 'closed', detail: 'closed by the server' };
     await this.#options.processes.end();

@@ -6,6 +6,7 @@ import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
 import { Registry } from 'prom-client';
 import { parse } from 'yaml';
@@ -1005,4 +1006,23 @@ test('close does not wait for idle connections', async () => {
   const cut = new Promise(resolve => idle.once('close', resolve));
   await closingServer.close();
   await cut;
+});
+
+test('close answers requests that have arrived but have not been read', async () => {
+  const closingServer = await serve();
+  const port = Number(new URL(closingServer.url).port);
+  const HEADERS = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n';
+  const accepted = once(closingServer.server, 'connection');
+  const unused = connect(port, '127.0.0.1');
+  await accepted;
+  const used = connect(port, '127.0.0.1');
+  used.write(HEADERS);
+  await once(used, 'data');
+  const responses = Promise.all([text(unused), text(used)]);
+  unused.write(HEADERS);
+  used.write(HEADERS);
+  const closed = closingServer.close(); // In the same turn, so that the server has read neither request.
+  for (const response of await responses)
+    assert.match(response, /^HTTP\/1\.1 200 OK\r\n(?:.+\r\n)*connection: close\r\n/i);
+  await closed;
 });

@@ -1,7 +1,8 @@
 // The HTTP server: limits, hooks for every request, routes and errors. Operations are bound in bind.ts.
 import { rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
-import type { Socket } from 'node:net';
+import { Server as NetServer, type Socket } from 'node:net';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Registry } from 'prom-client';
 import { operation } from '../../../contract/operations.ts';
@@ -110,6 +111,8 @@ const CONNECTIONS_MAX = 5000;
 const LOG_INTERVAL_MS = 60_000;
 /** How long requests in progress may take when the server is closing. */
 const CLOSE_GRACE_MS = 5000;
+/** How long requests are still accepted on open connections when the server closes. */
+const LAST_REQUESTS_MS = 50;
 
 const SECURITY_HEADERS = {
   'x-content-type-options': 'nosniff',
@@ -195,6 +198,7 @@ export async function openHttp(parts: HttpParts): Promise<Http> {
     socket.once('close', () => sockets.delete(socket));
   });
   limitConnections(server, parts);
+  app.addHook('preClose', () => answerLastRequests(server, sockets));
   const url = await listen(app, parts.listen);
   return { server, url, close: () => closeWithin(app, sockets, CLOSE_GRACE_MS) };
 }
@@ -494,8 +498,21 @@ async function listen(app: FastifyInstance, { host, port }: HttpParts['listen'])
 }
 
 /** Waits for requests in progress, then destroys every socket, including upgraded ones. */
-async function closeWithin(app: FastifyInstance, sockets: ReadonlySet<Socket>, ms: number): Promise<void> {
+/**
+ * Stops listening and gives connections a last turn: a request that has arrived, or arrives within `LAST_REQUESTS_MS`, is
+ * answered with `Connection: close`. Without this, Node closes connections without an answer if their request has not been
+ * read yet.
+ */
+async function answerLastRequests(server: Server, sockets: ReadonlySet<Socket>): Promise<void> {
+  await setImmediate(); // Runs after Node has accepted the connections that are in the backlog.
+  NetServer.prototype.close.call(server); // Unlike the method of the HTTP server, it leaves idle connections open.
+  if (sockets.size === 0) return;
+  await sleep(LAST_REQUESTS_MS);
+  await setImmediate(); // After a long turn, this is reached only when Node has read what arrived during that turn.
   for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy(); // No request was sent on it.
+}
+
+async function closeWithin(app: FastifyInstance, sockets: ReadonlySet<Socket>, ms: number): Promise<void> {
   const timeout = setTimeout(() => {
     for (const socket of sockets) socket.destroy();
   }, ms);
