@@ -1,4 +1,4 @@
-// Credentials of other services that operations use. Values can be written but are never returned.
+// Credentials for other services, which operations use. Values can be written but are never returned.
 import { type Static, Type } from 'typebox';
 import { Page, Time, Uuid } from './common.ts';
 import { CREDENTIAL_ID_OPTIONS } from './credential-names.ts';

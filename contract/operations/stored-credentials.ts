@@ -1,4 +1,4 @@
-// Credentials of other services.
+// Stored credentials for other services.
 import { ApplicationParams } from '../applications.ts';
 import { IfMatchHeader, PageQuery } from '../common.ts';
 import type { Operation } from '../operation.ts';

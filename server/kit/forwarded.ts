@@ -1,9 +1,9 @@
-// Records who sent a request that another host of the fleet has passed on. Only entry/forward writes this record, after
-// it has checked the token of that host.
+// Records who sent a request that another host of the fleet has forwarded. Only `acceptForwarded` in
+// domain/fleet/host-tokens.ts writes this record, after it has checked the token of that host.
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 
 export interface ForwardedFrom {
-  /** The host that passed the request on. */
+  /** The host that forwarded the request. */
   readonly host: string;
   /** The IP address of the client, behind trusted proxies, as that host determined it. */
   readonly ip: string;

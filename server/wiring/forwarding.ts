@@ -1,4 +1,4 @@
-// The wiring of the cooperation between hosts: they pass requests on to each other, and end the sessions of lost hosts.
+// Connects the hosts of a fleet: a host forwards requests to other hosts, and ends the sessions of hosts that are lost.
 import { type Forwarding, noForwarding } from '../domain/fleet/forwarding.ts';
 import { acceptForwarded, HostTokens } from '../domain/fleet/host-tokens.ts';
 import { endSessionsOfLostHosts, HOST_LOST, LOST_CHECK_INTERVAL_MS } from '../domain/fleet/lost-hosts.ts';

@@ -88,26 +88,23 @@ export function openLaunch(
  * starts a process. A failed read is repeated after a minute.
  */
 function openIdentities(clock: Clock) {
-  const switchesByEdition = new Map<string, Promise<readonly string[]>>();
-  /**
-   * Maps each edition whose version could not be read to the time, on the monotonic clock, from which the read may be
-   * repeated.
-   */
+  const switchesByFingerprint = new Map<string, Promise<readonly string[]>>();
+  /** For each executable file whose version could not be read: the monotonic time from which the read may be repeated. */
   const retryAtMs = new Map<string, number>();
-  const readIdentity = async (executable: string, edition: string): Promise<readonly string[]> => {
+  const readIdentity = async (executable: string, fingerprint: string): Promise<readonly string[]> => {
     const version = await readChromiumVersion(executable);
-    if (version === undefined) retryAtMs.set(edition, clock.monotonicMs() + VERSION_RETRY_DELAY_MS);
+    if (version === undefined) retryAtMs.set(fingerprint, clock.monotonicMs() + VERSION_RETRY_DELAY_MS);
     return shellIdentitySwitches(version ?? '');
   };
   return {
     of: (executable: string, { engine }: LaunchSettings): Promise<readonly string[]> => {
       if (engine !== 'headless-shell') return Promise.resolve([]);
-      const edition = fileFingerprint(executable) ?? '';
-      const isRetryDue = clock.monotonicMs() >= (retryAtMs.get(edition) ?? Number.POSITIVE_INFINITY);
-      if (isRetryDue) retryAtMs.delete(edition);
-      const existingIdentity = isRetryDue ? undefined : switchesByEdition.get(edition);
-      const identity = existingIdentity ?? readIdentity(executable, edition);
-      switchesByEdition.set(edition, identity);
+      const fingerprint = fileFingerprint(executable) ?? '';
+      const isRetryDue = clock.monotonicMs() >= (retryAtMs.get(fingerprint) ?? Number.POSITIVE_INFINITY);
+      if (isRetryDue) retryAtMs.delete(fingerprint);
+      const existingIdentity = isRetryDue ? undefined : switchesByFingerprint.get(fingerprint);
+      const identity = existingIdentity ?? readIdentity(executable, fingerprint);
+      switchesByFingerprint.set(fingerprint, identity);
       return identity;
     },
   };

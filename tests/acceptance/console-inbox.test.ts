@@ -271,7 +271,7 @@ test('an unsent e-mail is withdrawn when its recipient mutes the application or 
   await agent.cancel(action.jobId);
 });
 
-/** Pages for people redirect to this loopback host name, because passkeys need a host name. */
+/** The console redirects from 127.0.0.1 to this origin, because passkeys do not work with an IP address. */
 const ORIGIN = server.url.replace('127.0.0.1', 'localhost');
 const path = (rest = ''): string => `/console/a/${server.applicationId}${rest}`;
 

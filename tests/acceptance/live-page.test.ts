@@ -581,7 +581,7 @@ test('Tab and Escape are sent to the page, and F6 moves the focus out of the pag
   const giveBackButton = view.getByRole('button', { name: 'Give back' });
   await eventually('the focus on the button', () => giveBackButton.evaluate(button => button.matches(':focus')));
   await eventually('the release of the held key', async () => (await readEvents(page)).includes('keyup Shift'));
-  assert.ok(!(await readEvents(page)).some(key => key.endsWith('F6')));
+  assert.ok(!(await readEvents(page)).some(event => event.endsWith('F6')));
   await view.keyboard.up('Shift');
   await view.keyboard.press('Enter');
   await view.getByRole('button', { name: 'Take control' }).waitFor();

@@ -163,7 +163,10 @@ export class RawDriver implements Driver {
   }
 }
 
-/** Records one track for each domain of each target, for each request, and for each kind of browser event. */
+/**
+ * Records one track for each combination of target, domain and request URL. Events of `Target`, and events that may arrive
+ * before or after others of their domain, have a track for each event name.
+ */
 function recordEvents(
   events: readonly CdpMessage[],
   targetNames: TargetNames,

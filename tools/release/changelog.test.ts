@@ -21,6 +21,6 @@ test('refuses a version that already has a section if there are unreleased chang
   assert.throws(() => changelogFor(text, '1.1.0', at), /raise the version in package\.json/);
 });
 
-test('refuses a version without a section', () => {
+test('refuses a version if the changelog has neither a section for it nor an Unreleased section', () => {
   assert.throws(() => changelogFor('# Changelog\n\n## 1.0.0\n', '1.1.0', at), /neither/);
 });

@@ -18,7 +18,9 @@ export interface ListenOptions {
   readonly onState: (state: StreamState) => void;
 }
 
-/** Reads events until the signal aborts or the session has ended. */
+/**
+ * Reads events, and reconnects after failures, until the signal is aborted, the session has ended, or access is refused.
+ */
 export async function listen(options: ListenOptions, signal: AbortSignal): Promise<void> {
   let lastId: string | undefined;
   let retryDelayMs = RETRY_FIRST_MS;

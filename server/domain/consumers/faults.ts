@@ -1,5 +1,5 @@
-// Errors for refused sign-ins of consumers. They do not contain the cause of the refusal, so that they reveal nothing
-// about consumers.
+// Errors for refused sign-ins of consumers. They reveal nothing about a consumer: `invalid_grant` does not say which of its
+// causes applies.
 import { fault } from '../faults.ts';
 
 export const invalidGrant = (problem: string, advice = 'Start a new sign-in with session.start.'): Error =>

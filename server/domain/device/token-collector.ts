@@ -1,5 +1,5 @@
-// Issues the token of a device authorization to its program: once, and only to the client that started the
-// authorization and has the device code.
+// Issues the token of a device authorization, once, and only to the client that started the authorization and has the
+// device code.
 import {
   type CollectedToken,
   type CollectToken,

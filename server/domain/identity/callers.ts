@@ -76,7 +76,7 @@ const ACCEPTED_KINDS: Readonly<Record<AcceptedCredential, readonly CredentialKin
 };
 
 /** Records notable uses of credentials. */
-export interface UseRecorder {
+export interface UsageRecorder {
   /** Records that an agent key was sent from an address that is not allowed for the key. */
   recordRefusedAddress(caller: WithoutSource<AgentCaller>, source: RequestSource): void;
   recordFirstUse(account: AccountId, token: TokenProof, source: RequestSource): void;
@@ -88,26 +88,26 @@ export class Callers implements Closeable {
   readonly #store: CredentialStore;
   readonly #clock: Clock;
   readonly #log: Log;
-  readonly #useRecorder: UseRecorder;
+  readonly #usageRecorder: UsageRecorder;
   readonly #cachedCredentials = new Map<string, KnownCredential>();
   #subscription: Closeable | undefined;
   /** Incremented by each revocation. A row that was read before a revocation is not put into the cache after it. */
   #revocationCount = 0;
 
-  private constructor(store: CredentialStore, clock: Clock, log: Log, useRecorder: UseRecorder) {
+  private constructor(store: CredentialStore, clock: Clock, log: Log, usageRecorder: UsageRecorder) {
     this.#store = store;
     this.#clock = clock;
     this.#log = log;
-    this.#useRecorder = useRecorder;
+    this.#usageRecorder = usageRecorder;
   }
 
   static async open(
     store: CredentialStore & Pick<Store, 'listen'>,
     clock: Clock,
     log: Log,
-    useRecorder: UseRecorder,
+    usageRecorder: UsageRecorder,
   ): Promise<Callers> {
-    const callers = new Callers(store, clock, log, useRecorder);
+    const callers = new Callers(store, clock, log, usageRecorder);
     callers.#subscription = await store.listen(
       'credential_revoked',
       payload => callers.forget(parseCredentialChange(payload).hash),
@@ -131,7 +131,7 @@ export class Callers implements Closeable {
     if (!knownCredential || !isActive(knownCredential.row, this.#clock.now())) throw credentialInvalid(expected);
     if (!rangesAllow(knownCredential.row.cidrAllow, presentedCredentials.ip)) {
       if (knownCredential.caller.kind === 'agentKey')
-        this.#useRecorder.recordRefusedAddress(knownCredential.caller, sourceOf(presentedCredentials));
+        this.#usageRecorder.recordRefusedAddress(knownCredential.caller, sourceOf(presentedCredentials));
       throw addressNotAllowed();
     }
     this.#touch(knownCredential, sourceOf(presentedCredentials));
@@ -215,7 +215,7 @@ export class Callers implements Closeable {
     if (caller.via.kind === 'human_session')
       return this.#store.humanSessions.touch(caller.via.id, now, ip, addMs(now, SESSION_IDLE_TIMEOUT_MS));
     const isFirst = await this.#store.tokens.touch(caller.via.id, now, ip);
-    if (isFirst) this.#useRecorder.recordFirstUse(caller.accountId, caller.via, source);
+    if (isFirst) this.#usageRecorder.recordFirstUse(caller.accountId, caller.via, source);
   }
 }
 

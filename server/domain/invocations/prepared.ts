@@ -1,4 +1,5 @@
-// An invocation that is ready to run: everything that can be refused has been checked, and nothing has been sent.
+// An invocation that has passed all checks and can run, and the outcomes of running it. Nothing has been sent yet to the
+// browser or to the server of the operation.
 import type { InvocationError } from '../../../contract/invocations.ts';
 import type { InvocationRow } from '../../engines/store/rows/invocations.ts';
 import type { SessionId } from '../../kit/ids.ts';

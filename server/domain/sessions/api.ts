@@ -106,7 +106,10 @@ export interface CreatedSession {
 
 export interface Sessions {
   create(caller: AgentCaller, request: SessionRequest, options: CreateOptions): Promise<CreatedSession>;
-  /** Returns the session of an earlier create once its browser is running, as that create does. */
+  /**
+   * Returns a session that an earlier request created. Waits until it is running or has ended, but no longer than a start
+   * may take.
+   */
   awaitExisting(caller: AgentCaller, id: SessionId): Promise<SessionView>;
   list(caller: AgentCaller, query: SessionListQuery): Promise<{ sessions: SessionView[]; nextBefore?: string }>;
   read(caller: AgentCaller, id: string): Promise<SessionView>;

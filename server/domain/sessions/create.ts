@@ -270,7 +270,7 @@ export class Creates {
 
   // ---- a repeated create --------------------------------------------------------------------------------------------
 
-  /** Returns the session of an earlier create once its browser is running, as that create did. */
+  /** See `Sessions.awaitExisting`. */
   async awaitExisting(caller: AgentCaller, id: SessionId): Promise<SessionView> {
     const { starting, rows } = this.#parts;
     await starting.wait(id);

@@ -54,7 +54,7 @@ export class ResponseDeliveries {
   }
 
   /**
-   * If the write fails, the response still counts as undelivered. At worst, a repeated request then creates another
+   * If the write fails, the session cannot be claimed until this server restarts. A repeated request then creates another
    * session.
    */
   async #write(id: SessionId, wasDelivered: boolean): Promise<void> {

@@ -43,7 +43,7 @@ export class Presence {
     return this.#deadline;
   }
 
-  /** Whether a change could not be written yet. */
+  /** Whether the last write of a change failed, and must be repeated. */
   get hasUnwrittenChange(): boolean {
     return this.#unwrittenChange !== undefined;
   }

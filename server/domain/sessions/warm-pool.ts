@@ -37,7 +37,7 @@ interface IdleBrowser {
    * The id of the Chromium program from which the browser was started. Undefined if the program was being replaced at
    * that time.
    */
-  readonly edition: string | undefined;
+  readonly programId: string | undefined;
   readonly replaceAt: Date;
 }
 
@@ -227,7 +227,7 @@ export class WarmPool {
       cancelController.signal,
       AbortSignal.timeout(START_TIMEOUT_MS),
     ]);
-    const edition = browserHost.programId(launch);
+    const programId = browserHost.programId(launch);
     const background = !this.#parts.claims.areContinuous;
     const arrival = Promise.withResolvers<BootedBrowser | undefined>();
     const pendingBrowser: PendingBrowser = {
@@ -254,7 +254,7 @@ export class WarmPool {
           settingsKey: pendingBrowser.settingsKey,
           launch,
           bootedBrowser,
-          edition,
+          programId,
           replaceAt: addMs(clock.now(), WAIT_MAX_MS),
         });
     } catch (error) {
@@ -334,9 +334,9 @@ export class WarmPool {
    * Whether the browser was started from the installed Chromium. While Chromium is being replaced, every browser counts
    * as current.
    */
-  #isCurrent({ edition, launch }: IdleBrowser): boolean {
+  #isCurrent({ programId, launch }: IdleBrowser): boolean {
     const installedProgramId = this.#parts.browserHost.programId(launch);
-    return installedProgramId === undefined || edition === installedProgramId;
+    return installedProgramId === undefined || programId === installedProgramId;
   }
 
   #isBackingOff(): boolean {

@@ -191,8 +191,8 @@ async function findProblem(target: Target, isOperatorServer: boolean, log: Log):
 }
 
 /**
- * Whether the problem may be temporary: the database is not reachable yet, or is starting. A wrong password or database
- * name is not retried.
+ * Whether the problem may be temporary: the database is not reachable, is starting or shutting down, or has no free
+ * connection. A wrong password or database name is not retried.
  */
 const mayBeTemporary = (problem: unknown): boolean =>
   problem instanceof Error &&

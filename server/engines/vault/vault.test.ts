@@ -152,7 +152,7 @@ test('processes that start at the same time use the same master key', async () =
   assert.deepEqual(readdirSync(dataDir), ['master-key']);
 });
 
-test('a rotation replaces the master key in the file and in every row, even while a server is running', async () => {
+test('a rotation replaces the master key file and wraps the data key of every row again, even while a server is running', async () => {
   const dataDir = makeFolder();
   const rows = memoryRows();
   const runningVault = await Vault.open(partsOf(rows, { dataDir }));

@@ -31,7 +31,7 @@ function createJudge(held = false): (method: string, params?: JsonObject) => Pro
   return async (method, params = {}) => policy.judge({ method, params, isForBrowser: false });
 }
 
-const word = (verdict: Verdict): string => Object.keys(verdict).find(key => key !== 'onResponse') ?? '';
+const verdictKindOf = (verdict: Verdict): string => Object.keys(verdict).find(key => key !== 'onResponse') ?? '';
 
 const CASES: Array<[string, JsonObject, string]> = [
   ['DOM.getDocument', {}, 'pass'],
@@ -84,7 +84,7 @@ const CASES: Array<[string, JsonObject, string]> = [
 test('passes commands about the page, and refuses commands that affect more than the page', async () => {
   const judge = createJudge();
   for (const [method, params, expected] of CASES)
-    assert.equal(word(await judge(method, params)), expected, `${method} ${JSON.stringify(params)}`);
+    assert.equal(verdictKindOf(await judge(method, params)), expected, `${method} ${JSON.stringify(params)}`);
 });
 
 test('rewrites setAutoAttach to attach only to children of the page, without waiting for a debugger', async () => {
@@ -120,27 +120,27 @@ test('does not forward a command that clears an override that DevTools did not s
     ['Emulation.clearDeviceMetricsOverride', {}],
     ['Network.overrideNetworkState', networkParams],
   ] as const)
-    assert.equal(word(await judge(method, params)), 'respondWith', method);
+    assert.equal(verdictKindOf(await judge(method, params)), 'respondWith', method);
   const ruleParams = { offline: false, emulateOfflineServiceWorker: false, matchedNetworkConditions: [] };
   const ruleVerdict = await judge('Network.emulateNetworkConditionsByRule', ruleParams);
   assert.deepEqual(ruleVerdict, { respondWith: { ruleIds: [] } }, 'the front end requires ruleIds');
   const size = { width: 400, height: 300, deviceScaleFactor: 1, mobile: true };
-  assert.equal(word(await judge('Emulation.setDeviceMetricsOverride', size)), 'pass');
-  assert.equal(word(await judge('Emulation.clearDeviceMetricsOverride')), 'restoreOthers');
+  assert.equal(verdictKindOf(await judge('Emulation.setDeviceMetricsOverride', size)), 'pass');
+  assert.equal(verdictKindOf(await judge('Emulation.clearDeviceMetricsOverride')), 'restoreOthers');
   assert.equal(
-    word(await judge('Emulation.setGeolocationOverride')),
+    verdictKindOf(await judge('Emulation.setGeolocationOverride')),
     'pass',
     'an unavailable position is an override too',
   );
-  assert.equal(word(await judge('Emulation.setEmulatedMedia', { media: 'print' })), 'pass');
-  assert.equal(word(await judge('Emulation.setEmulatedMedia', mediaParams)), 'restoreOthers');
+  assert.equal(verdictKindOf(await judge('Emulation.setEmulatedMedia', { media: 'print' })), 'pass');
+  assert.equal(verdictKindOf(await judge('Emulation.setEmulatedMedia', mediaParams)), 'restoreOthers');
 });
 
 test('refuses input from DevTools while a viewer has control', async () => {
   const judge = createJudge(true);
   assert.deepEqual(await judge('Input.dispatchKeyEvent', { type: 'char' }), { refuse: 'driven' });
   assert.deepEqual(await judge('Page.reload'), { refuse: 'driven' });
-  assert.equal(word(await judge('Runtime.evaluate', { expression: '1' })), 'pass');
+  assert.equal(verdictKindOf(await judge('Runtime.evaluate', { expression: '1' })), 'pass');
 });
 
 test('drops the events of a page during a masked hand-off', () => {

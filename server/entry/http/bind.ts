@@ -365,7 +365,7 @@ function readerOf(id: OperationId, mount: MountName) {
   const queryNames = query ? Object.keys(propertiesOf(query)) : [];
   return (request: FastifyRequest) => {
     if (request.isMultipart() && !operation(id).upload) throw unsupportedMediaType();
-    const pathParams = params ? withIds(tag, ids, Object(request.params)) : request.params;
+    const pathParams = params ? withCheckedIds(tag, ids, Object(request.params)) : request.params;
     if (refusesUnknown) refuseUnknownQuery(Object(request.query), queryNames);
     const queryValues = query ? readQuery(query, request.query) : undefined;
     const bodyValue = body && request.body === undefined ? {} : request.body;
@@ -394,7 +394,7 @@ const unsupportedMediaType = () =>
   });
 
 /** Returns the path parameters with ids in lower case. Responds with 404 if an id is not a valid UUID. */
-function withIds(noun: string, names: readonly string[], params: Readonly<Record<string, string>>) {
+function withCheckedIds(noun: string, names: readonly string[], params: Readonly<Record<string, string>>) {
   const ids = Object.fromEntries(names.map(name => [name, (params[name] ?? '').toLowerCase()]));
   const invalidName = names.find(name => !isUuid(ids[name] ?? ''));
   if (invalidName !== undefined) throw notFound(noun.replace(/s$/, ''), params[invalidName] ?? '');

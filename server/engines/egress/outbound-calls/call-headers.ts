@@ -46,13 +46,9 @@ export function headersOf(
   let totalBytes = 0;
   for (const [name, value] of entries) {
     const lowerName = name.toLowerCase();
-    if (
-      !NAME_PATTERN.test(name) ||
-      !VALUE_PATTERN.test(value) ||
-      RESERVED_HEADERS.has(lowerName) ||
-      names.has(lowerName)
-    )
-      throw new CallError('bad_header');
+    if (!NAME_PATTERN.test(name) || !VALUE_PATTERN.test(value)) throw new CallError('invalid_header');
+    if (RESERVED_HEADERS.has(lowerName)) throw new CallError('reserved_header');
+    if (names.has(lowerName)) throw new CallError('repeated_header');
     names.add(lowerName);
     totalBytes += name.length + value.length;
   }
