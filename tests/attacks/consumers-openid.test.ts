@@ -149,6 +149,14 @@ const FORGERIES: Readonly<Record<string, readonly [reason: string, forge: (nonce
       return `${header}.${payload}.${signature}`;
     },
   ],
+  'a critical extension': [
+    'it requires an extension that is not supported',
+    async nonce => {
+      const [, payload, signature] = (await hostileProvider.sign(hostileProvider.claims(nonce))).split('.');
+      const header = { alg: 'ES256', kid: 'first', crit: ['extension'], extension: true };
+      return `${Buffer.from(JSON.stringify(header)).toString('base64url')}.${payload}.${signature}`;
+    },
+  ],
   'no token': ['it is not a signed JSON Web Token', async () => 'not a token'],
 };
 

@@ -203,22 +203,26 @@ export function describeSlots(form: Form): void {
         assertEndsWhenKilled(({ record }) => initPidOf(record)));
     }
 
-    test('processes of a box are chosen by an argument: they are awaited until they have nothing left to do, or killed', async () => {
+    test('processes of a box are chosen by a switch: they are awaited until they have nothing left to do, or killed', async () => {
       const box = await startGuest(slots);
       const script = "while (!require('fs').existsSync('stop')); setInterval(() => {}, 1_000_000)";
+      // The second process has the switch inside of another one, and as a second value.
       await runInGuest(
         box,
-        `memory.child = require('child_process').spawn(process.execPath, ['-e', ${JSON.stringify(script)}, '--', '--busy'], { cwd: ${JSON.stringify(box.folderInBox)}, stdio: 'ignore' });
+        `const start = (...args) => require('child_process').spawn(process.execPath, ['-e', ${JSON.stringify(script)}, '--', ...args], { cwd: ${JSON.stringify(box.folderInBox)}, stdio: 'ignore' });
+        memory.child = start('--role=busy');
+        memory.other = start('--agent=x --role=busy y', '--role=other', '--role=busy');
         memory.exited = new Promise(resolve => memory.child.once('exit', (_, signal) => resolve(signal)))`,
       );
-      await assert.rejects(box.waitUntilAsleep('--busy', SHORT_WAIT_MS), /gave up .* to be asleep/);
-      await box.waitUntilAsleep('--bus', SHORT_WAIT_MS);
+      await assert.rejects(box.waitUntilAsleep('--role=busy', SHORT_WAIT_MS), /gave up .* to be asleep/);
+      await box.waitUntilAsleep('--role=bus', SHORT_WAIT_MS);
       writeFileSync(join(box.folder, 'stop'), '');
-      await box.waitUntilAsleep('--busy', WAIT_TIMEOUT_MS);
-      await box.kill('--bus', WAIT_TIMEOUT_MS);
+      await box.waitUntilAsleep('--role=busy', WAIT_TIMEOUT_MS);
+      await box.kill('--role=bus', WAIT_TIMEOUT_MS);
       assert.equal(await runInGuest(box, 'return memory.child.signalCode'), null);
-      await box.kill('--busy', WAIT_TIMEOUT_MS);
+      await box.kill('--role=busy', WAIT_TIMEOUT_MS);
       assert.equal(await runInGuest(box, 'return memory.exited'), 'SIGKILL');
+      assert.equal(await runInGuest(box, 'return memory.other.signalCode'), null);
       await assertLeavesNothing(box);
     });
 

@@ -272,7 +272,11 @@ export class Browser implements Closeable {
    * the pipe breaks.
    */
   async shutDown(): Promise<void> {
-    await Promise.race([this.#control.send('Browser.close'), this.#mux.failed]).catch(() => {});
+    try {
+      await Promise.race([this.#control.send('Browser.close'), this.#mux.failed]);
+    } catch {
+      // The connection is closed already.
+    }
   }
 
   /** Opens a channel for one client. Unresponsive pages are withheld from the client until they respond. */
@@ -353,8 +357,8 @@ export class Browser implements Closeable {
   }
 
   /**
-   * Closes every page, and waits until their `pagehide` and `unload` listeners have run. Throws `WaitExpired` if pages
-   * remain after `ms` milliseconds.
+   * Closes every page. Their `pagehide` and `unload` listeners run. Waits until they are closed or the connection breaks,
+   * and throws `WaitExpired` if pages remain after `ms` milliseconds.
    */
   async closePages(ms: number): Promise<void> {
     for (const { targetId } of this.#control.pages)

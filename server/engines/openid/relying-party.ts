@@ -133,6 +133,8 @@ function refusalOf(error: errors.JOSEError): string {
   if (error instanceof errors.JWSSignatureVerificationFailed) return 'its signature is wrong';
   if (error instanceof errors.JOSEAlgNotAllowed) return 'its signature algorithm is not allowed for this provider';
   if (error instanceof errors.JWKSNoMatchingKey) return 'it names no key in the key set of the provider';
+  if (error instanceof errors.JWKSMultipleMatchingKeys) return 'it does not name the key that signed it';
+  if (error instanceof errors.JOSENotSupported) return 'it requires an extension that is not supported';
   if (error instanceof errors.JWSInvalid || error instanceof errors.JWTInvalid)
     return 'it is not a signed JSON Web Token';
   return 'its key in the key set of the provider cannot be used';

@@ -13,6 +13,7 @@ import {
   markedProcesses,
   type Process,
   processesOfSession,
+  threadIdsOf,
   threadsOf,
 } from './process-table.ts';
 
@@ -35,6 +36,8 @@ const KILL_TIMEOUT_MS = 20_000;
 const CHECK_INTERVAL_MS = 5;
 /** The interval of the checks whether processes are asleep. */
 const ASLEEP_INTERVAL_MS = 10;
+/** Processes with more threads count as never asleep, because checking them would take too long. */
+const THREADS_MAX = 200;
 
 export interface BoxProcessesOptions {
   /** The spawned process. It executes the programs of the chain one after another. The last of them is `timeout`. */
@@ -87,30 +90,33 @@ export class BoxProcesses {
   }
 
   /** See `Box.waitUntilAsleep`. */
-  async waitUntilAsleep(argument: string, ms: number): Promise<void> {
+  async waitUntilAsleep(switchText: string, ms: number): Promise<void> {
+    const processes = this.#with(switchText);
+    if (processes.length === 0) return;
     let previousThreads: string | undefined;
     const checkAsleep = (): true | undefined => {
-      const threads = this.#with(argument).flatMap(({ pid }) => threadsOf(pid));
-      if (threads.length === 0) return true;
+      const pids = processes.filter(isAlive).map(({ pid }) => pid);
+      if (pids.flatMap(threadIdsOf).length > THREADS_MAX) return undefined;
+      const threads = pids.flatMap(threadsOf);
       // The threads are read one after another. One of them may have woken another that had been read already, so a
       // second reading must be the same.
       const areAsleep = threads.every(thread => thread.startsWith('S')) && threads.join() === previousThreads;
       previousThreads = threads.join();
       return areAsleep ? true : undefined;
     };
-    await pollUntil(ms, `the processes with ${argument} to be asleep`, checkAsleep, ASLEEP_INTERVAL_MS);
+    await pollUntil(ms, `the processes with ${switchText} to be asleep`, checkAsleep, ASLEEP_INTERVAL_MS);
   }
 
   /** See `Box.kill`. */
-  async kill(argument: string, ms: number): Promise<void> {
-    const victims = this.#with(argument);
+  async kill(switchText: string, ms: number): Promise<void> {
+    const victims = this.#with(switchText);
     for (const victim of victims) killProcess(victim);
     const checkEnded = (): true | undefined => (victims.some(isAlive) ? undefined : true);
-    await pollUntil(ms, `the processes with ${argument} to end`, checkEnded, CHECK_INTERVAL_MS);
+    await pollUntil(ms, `the processes with ${switchText} to end`, checkEnded, CHECK_INTERVAL_MS);
   }
 
-  #with(argument: string): readonly Process[] {
-    return isAlive(this.leader) ? descendantsWith(this.leader.pid, argument) : [];
+  #with(switchText: string): readonly Process[] {
+    return isAlive(this.leader) ? descendantsWith(this.leader.pid, switchText) : [];
   }
 
   #remainingProcesses(search: boolean): readonly Process[] {

@@ -1,5 +1,5 @@
 // Reads /proc. Pids are reused, so a process is identified by its pid and its start time.
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync } from 'node:fs';
 
 export interface Process {
   readonly pid: number;
@@ -14,6 +14,7 @@ export const bootId = (): string => readFileSync('/proc/sys/kernel/random/boot_i
 
 interface Stat {
   readonly state: string;
+  readonly parent: number;
   readonly session: number;
   readonly startTicks: string;
 }
@@ -29,9 +30,9 @@ function statIncludingDead(pid: number): Stat | undefined {
   if (text === undefined) return undefined;
   // The command's name is in parentheses, and may itself contain parentheses and spaces.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  const [state, session, startTicks] = [fields[0], fields[3], fields[19]];
-  if (!state || !session || !startTicks) return undefined;
-  return { state, session: Number(session), startTicks };
+  const [state, parent, session, startTicks] = [fields[0], fields[1], fields[3], fields[19]];
+  if (!state || !parent || !session || !startTicks) return undefined;
+  return { state, parent: Number(parent), session: Number(session), startTicks };
 }
 
 /** Finds a child that was just spawned, even if it is a zombie already. */
@@ -69,27 +70,54 @@ export function descendantsOf(pid: number, depth = 0): readonly number[] {
   return childrenOf(pid).flatMap(child => [child, ...descendantsOf(child, depth + 1)]);
 }
 
-/**
- * Returns the descendants of a process whose command line contains this argument. Processes that Chromium forks separate
- * their arguments by spaces.
- */
-export const descendantsWith = (pid: number, argument: string): readonly Process[] =>
-  descendantsOf(pid)
-    .filter(descendant => (readProc(`${descendant}/cmdline`) ?? '').split(/[\0 ]/).includes(argument))
-    .map(findProcess)
-    .filter(found => found !== undefined);
+/** A search for descendants ends after this many, because the processes of a box may be many, and hostile. */
+const DESCENDANTS_MAX = 500;
+/** The switches that tell Chromium's processes apart are at the beginning of their command lines. */
+const COMMAND_LINE_BYTES_MAX = 4096;
 
 /**
- * Returns one line for each thread of a process: its state and how often it was switched off a processor. A thread that
- * has run since an earlier call has another line.
+ * Returns the descendants of a process whose command line has this switch, such as `--type=renderer`. If a switch occurs
+ * more than once, only the first one counts.
+ */
+export function descendantsWith(pid: number, switchText: string): readonly Process[] {
+  const found: Process[] = [];
+  const parents = [pid];
+  for (let count = 0; parents.length > 0 && count < DESCENDANTS_MAX; ) {
+    const parent = parents.shift() ?? 0;
+    for (const child of childrenOf(parent)) {
+      if (++count > DESCENDANTS_MAX) break;
+      const childStat = stat(child);
+      // The child may have ended since, and its pid may belong to a process of another box.
+      if (childStat?.parent !== parent) continue;
+      parents.push(child);
+      const descendant = { pid: child, startTicks: childStat.startTicks };
+      if (hasSwitch(child, switchText) && isAlive(descendant)) found.push(descendant);
+    }
+  }
+  return found;
+}
+
+function hasSwitch(pid: number, switchText: string): boolean {
+  const commandLine = (readProc(`${pid}/cmdline`, COMMAND_LINE_BYTES_MAX) ?? '').replace(/\0+$/, '');
+  // Processes that Chromium's zygote has forked separate their arguments by spaces.
+  const args = commandLine.split(commandLine.includes('\0') ? '\0' : ' ');
+  const name = switchText.slice(0, switchText.indexOf('=') + 1);
+  return args.find(arg => arg.startsWith(name)) === switchText;
+}
+
+/**
+ * Returns one line for each thread of a process, with its state and its numbers of context switches. The line of a thread
+ * that has run since an earlier call is different.
  */
 export const threadsOf = (pid: number): readonly string[] =>
-  listFolder(`/proc/${pid}/task`).map(thread => {
+  threadIdsOf(pid).map(thread => {
     const status = readProc(`${pid}/task/${thread}/status`) ?? '';
     const [, state] = /^State:\t(\w)/m.exec(status) ?? [];
     const switches = status.match(/^(?:non)?voluntary_ctxt_switches:\t\d+/gm) ?? [];
     return [state, thread, ...switches].join(' ');
   });
+
+export const threadIdsOf = (pid: number): readonly string[] => listFolder(`/proc/${pid}/task`);
 
 /** Returns how many nested pid namespaces the process is in, and how many seccomp filters apply to it. */
 export function sandboxOf(pid: number): { readonly depth: number; readonly filters: number } | undefined {
@@ -162,9 +190,25 @@ function listFolder(path: string): readonly string[] {
   }
 }
 
-function readProc(path: string): string | undefined {
+/**
+ * The maximum number of bytes that are read from a file. `cmdline` and `environ` show the memory of their process, which can
+ * make them as long as it wants.
+ */
+const FILE_BYTES_MAX = 64 * 1024;
+const readBuffer = Buffer.allocUnsafe(FILE_BYTES_MAX);
+
+/** Returns the beginning of a file, or undefined if it cannot be read, for example because the process has ended. */
+function readProc(path: string, bytesMax = FILE_BYTES_MAX): string | undefined {
   try {
-    return readFileSync(`/proc/${path}`, 'utf8');
+    const file = openSync(`/proc/${path}`, 'r');
+    try {
+      let length = 0;
+      for (let bytes = -1; bytes !== 0 && length < bytesMax; length += bytes)
+        bytes = readSync(file, readBuffer, length, bytesMax - length, null);
+      return readBuffer.toString('utf8', 0, length);
+    } finally {
+      closeSync(file);
+    }
   } catch {
     return undefined;
   }

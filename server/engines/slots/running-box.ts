@@ -107,12 +107,12 @@ export class RunningBox implements Box {
     return this.#options.processes.init?.pid;
   }
 
-  waitUntilAsleep(argument: string, ms: number): Promise<void> {
-    return this.#options.processes.waitUntilAsleep(argument, ms);
+  waitUntilAsleep(switchText: string, ms: number): Promise<void> {
+    return this.#options.processes.waitUntilAsleep(switchText, ms);
   }
 
-  kill(argument: string, ms: number): Promise<void> {
-    return this.#options.processes.kill(argument, ms);
+  kill(switchText: string, ms: number): Promise<void> {
+    return this.#options.processes.kill(switchText, ms);
   }
 
   async end(): Promise<Remains> {

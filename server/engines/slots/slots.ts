@@ -120,13 +120,13 @@ export interface Box extends Closeable {
   /** The last lines that the program wrote to standard error. */
   stderrTail(): string;
   /**
-   * Waits until all threads of the processes with this command line argument sleep and have not run since the previous
-   * check, which means that they have nothing left to do. Returns at once if there is no such process. Throws
-   * `WaitExpired` after `ms` milliseconds.
+   * Waits until all threads of the processes with this command line switch sleep and have not run since the previous check,
+   * which means that they have nothing left to do. Returns at once if there is no such process. Throws `WaitExpired` after
+   * `ms` milliseconds.
    */
-  waitUntilAsleep(argument: string, ms: number): Promise<void>;
-  /** Kills the processes with this command line argument. Throws `WaitExpired` if they have not ended within `ms`. */
-  kill(argument: string, ms: number): Promise<void>;
+  waitUntilAsleep(switchText: string, ms: number): Promise<void>;
+  /** Kills the processes with this command line switch. Throws `WaitExpired` if they have not ended within `ms`. */
+  kill(switchText: string, ms: number): Promise<void>;
   /** Kills every process and waits until they have ended. The folder stays until `close`. */
   end(): Promise<Remains>;
   /** Ends the box, removes its folder and cgroup, and frees the slot. Idempotent. */

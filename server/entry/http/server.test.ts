@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
+import { Worker } from 'node:worker_threads';
 import { Registry } from 'prom-client';
 import { parse } from 'yaml';
 import type { Application } from '../../../contract/applications.ts';
@@ -1025,4 +1026,35 @@ test('close answers requests that have arrived but have not been read', async ()
   for (const response of await responses)
     assert.match(response, /^HTTP\/1\.1 200 OK\r\n(?:.+\r\n)*connection: close\r\n/i);
   await closed;
+});
+
+/** Connects `count` times and sends a request on each connection. Tells when all are sent, and returns the responses. */
+const CLIENTS_SCRIPT = `
+  const { workerData: { port, count, sent }, parentPort } = require('node:worker_threads');
+  const { connect } = require('node:net');
+  const { text } = require('node:stream/consumers');
+  const open = () => new Promise(resolve => {
+    const socket = connect(port, '127.0.0.1', () => socket.write('GET /healthz HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n', () => resolve(socket)));
+  });
+  Promise.all(Array.from({ length: count }, open)).then(async sockets => {
+    Atomics.store(sent, 0, 1);
+    Atomics.notify(sent, 0);
+    parentPort.postMessage(await Promise.all(sockets.map(socket => text(socket).catch(String))));
+  });`;
+
+/** How long the main thread of the test is blocked at most. */
+const BLOCKED_MS_MAX = 20_000;
+
+test('close answers requests on connections that have not been accepted', async () => {
+  const closingServer = await serve();
+  const sent = new Int32Array(new SharedArrayBuffer(4));
+  const workerData = { port: Number(new URL(closingServer.url).port), count: 10, sent };
+  const clients = new Worker(CLIENTS_SCRIPT, { eval: true, workerData });
+  const received = once(clients, 'message');
+  // Blocks this thread, so that the server accepts nothing meanwhile.
+  assert.notEqual(Atomics.wait(sent, 0, 0, BLOCKED_MS_MAX), 'timed-out');
+  await closingServer.close();
+  const [responses]: string[][] = await received;
+  assert.equal(responses?.length, 10);
+  for (const response of responses) assert.match(response, /^HTTP\/1\.1 200 OK\r\n(?:.+\r\n)*connection: close\r\n/i);
 });

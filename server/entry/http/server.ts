@@ -113,6 +113,8 @@ const LOG_INTERVAL_MS = 60_000;
 const CLOSE_GRACE_MS = 5000;
 /** How long requests are still accepted on open connections when the server closes. */
 const LAST_REQUESTS_MS = 50;
+/** The backlog is empty after this many turns of the event loop without a new connection. The first may have begun. */
+const IDLE_TURNS = 2;
 
 const SECURITY_HEADERS = {
   'x-content-type-options': 'nosniff',
@@ -497,21 +499,33 @@ async function listen(app: FastifyInstance, { host, port }: HttpParts['listen'])
   }
 }
 
-/** Waits for requests in progress, then destroys every socket, including upgraded ones. */
 /**
- * Stops listening and gives connections a last turn: a request that has arrived, or arrives within `LAST_REQUESTS_MS`, is
- * answered with `Connection: close`. Without this, Node closes connections without an answer if their request has not been
- * read yet.
+ * Stops listening, and answers requests that have arrived or arrive within `LAST_REQUESTS_MS`, with `Connection: close`.
+ * Without this, Node closes a connection without an answer if its request has not been read yet.
  */
 async function answerLastRequests(server: Server, sockets: ReadonlySet<Socket>): Promise<void> {
-  await setImmediate(); // Runs after Node has accepted the connections that are in the backlog.
+  await acceptBacklog(server);
   NetServer.prototype.close.call(server); // Unlike the method of the HTTP server, it leaves idle connections open.
   if (sockets.size === 0) return;
   await sleep(LAST_REQUESTS_MS);
-  await setImmediate(); // After a long turn, this is reached only when Node has read what arrived during that turn.
+  await setImmediate(); // The timer may have fired late, before sockets were read. This waits until they are.
   for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy(); // No request was sent on it.
 }
 
+/** Waits until no connection is left that the kernel has established. Node accepts one in each turn of the event loop. */
+async function acceptBacklog(server: Server): Promise<void> {
+  let acceptedCount = 0;
+  const count = (): void => void acceptedCount++;
+  server.on('connection', count);
+  for (let turns = 0, idleTurns = 0; idleTurns < IDLE_TURNS && turns < CONNECTIONS_MAX; turns++) {
+    const countBefore = acceptedCount;
+    await setImmediate();
+    idleTurns = acceptedCount === countBefore ? idleTurns + 1 : 0;
+  }
+  server.off('connection', count);
+}
+
+/** Waits for requests in progress, then destroys every socket, including upgraded ones. */
 async function closeWithin(app: FastifyInstance, sockets: ReadonlySet<Socket>, ms: number): Promise<void> {
   const timeout = setTimeout(() => {
     for (const socket of sockets) socket.destroy();
