@@ -14,6 +14,7 @@ import { type ArtifactKey, downloadKey } from '../../server/engines/artifacts/ke
 import { openS3 } from '../../server/engines/artifacts/s3.ts';
 import { Staging } from '../../server/engines/artifacts/staging.ts';
 import { openStore } from '../../server/engines/store/open-store.ts';
+import type { OutboxRows } from '../../server/engines/store/rows/outbox.ts';
 import type { Store } from '../../server/engines/store/store.ts';
 import { addMs, systemClock } from '../../server/kit/clock.ts';
 import { type AccountId, type ApplicationId, type HostId, newId, type SessionId } from '../../server/kit/ids.ts';
@@ -56,9 +57,9 @@ describe('the outbox', () => {
   after(() => scope.close());
 
   const newKey = (): ArtifactKey => downloadKey(app, newId<SessionId>(now), randomUUID());
-  const open = (artifacts: Artifacts, clock = systemClock, log = silentLog): Outbox => {
+  const open = (artifacts: Artifacts, clock = systemClock, log = silentLog, rows = store.outbox): Outbox => {
     const trigger = (): void => {};
-    return new Outbox({ rows: store.outbox, artifacts, staging, host, clock, log, trigger });
+    return new Outbox({ rows, artifacts, staging, host, clock, log, trigger });
   };
   const stage = async (bytes: Buffer): Promise<string> => (await staging.write(Readable.from([bytes]))).name;
   const read = async (outbox: Outbox, key: ArtifactKey): Promise<Buffer | undefined> => {
@@ -157,6 +158,23 @@ describe('the outbox', () => {
     assert.equal((await read(successor, key))?.toString(), 'posted');
     assert.deepEqual(readdirSync(join(folder, 'staging', 'outbox')), []);
     await successor.close();
+  });
+
+  it('a file that is stored while the outbox reads which files are due remains stored', async () => {
+    const key = newKey();
+    const whenRowRemoved = (): Promise<unknown> =>
+      eventually('the file to be stored', async () => (await store.outbox.byKey(app, key)) === undefined);
+    let dueCalls = 0;
+    const due: OutboxRows['due'] = async (...query) => {
+      const rows = await store.outbox.due(...query);
+      if (dueCalls++ > 0) await whenRowRemoved();
+      return rows;
+    };
+    const outbox = open(disk, systemClock, silentLog, { ...store.outbox, due });
+    await outbox.post(app, { key, staged: await stage(Buffer.from('once')) });
+    await Promise.all([outbox.reconcile(), outbox.reconcile()]);
+    await outbox.close();
+    assert.deepEqual(await disk.stat(key), { size: 4 });
   });
 
   it('the outbox withdraws waiting files and removes stored ones', async () => {

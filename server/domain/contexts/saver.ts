@@ -70,9 +70,11 @@ export class Saver implements Closeable {
     const now = clock.now();
     for (const session of await uses.orphans(host, addMs(now, -ORPHAN_AGE_MIN_MS)))
       await uses.markForSaving(session, now);
+    const runningBefore = new Set(this.#runningSaves.keys());
     const dueUses = await uses.due(host, now, BATCH_MAX);
     const usesToSave = dueUses
-      .filter(use => !this.#runningSaves.has(use.sessionId))
+      // A save that ended while the uses were read must not begin again.
+      .filter(({ sessionId: id }) => !runningBefore.has(id) && !this.#runningSaves.has(id))
       .slice(0, CONCURRENT_SAVES_MAX - this.#runningSaves.size);
     if (!this.#closeController.signal.aborted) for (const use of usesToSave) this.#begin(use);
     return { begun: usesToSave.length, removed: await this.#remove(now) };

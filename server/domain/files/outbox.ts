@@ -126,6 +126,8 @@ export class Outbox implements Closeable {
     const { contentType } = row;
     const { signal } = this.#closeController;
     try {
+      // An earlier upload may have stored the file and removed the row since `reconcile` read it.
+      if ((await rows.byKey(row.applicationId, key))?.id !== row.id) return;
       await artifacts.putFile(key, staging.pathOf(row.staged), { ...(contentType ? { contentType } : {}), signal });
       // If the row has been removed in the meantime, the object must not remain either.
       if (await rows.remove(row.id)) this.#storedCount += 1;
