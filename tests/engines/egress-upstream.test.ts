@@ -20,7 +20,7 @@ const SOCKS_METHOD_REPLY = Buffer.from([5, 0]);
 const SOCKS_CONNECT_REPLY = Buffer.from([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
 
 /** Answers a message that was received. `time` is its number, starting with 1. */
-type Responder = (socket: Socket, heard: string, time: number) => void;
+type Responder = (socket: Socket, received: string, time: number) => void;
 
 interface ProxiedFixture {
   readonly fixture: Fixture;
@@ -100,8 +100,8 @@ for (const [scheme, responders] of [
 
 test('a tunnel opens even if the response of the upstream proxy arrives one byte at a time', async t => {
   const { fixture, failures } = await openProxiedFixture(t, 'http', {
-    'slow.test': async (socket, heard) => {
-      if (!heard.startsWith('CONNECT ')) return void socket.write(`heard ${heard}`);
+    'slow.test': async (socket, received) => {
+      if (!received.startsWith('CONNECT ')) return void socket.write(`received ${received}`);
       for (const character of CONNECT_RESPONSE) {
         socket.write(character);
         await new Promise(done => setImmediate(done));
@@ -110,7 +110,7 @@ test('a tunnel opens even if the response of the upstream proxy arrives one byte
   });
   const wire = await Wire.tunnel(fixture, 'slow.test:443');
   wire.socket.write('hello');
-  await wire.waitForText('heard hello');
+  await wire.waitForText('received hello');
   wire.socket.destroy();
   assert.deepEqual(failures, []);
 });
@@ -135,9 +135,9 @@ for (const [how, breakOff] of [
 ] as const)
   test(`only the affected requests are aborted when an upstream proxy ${how} the connection in the middle of a body`, async t => {
     const { fixture, failures } = await openProxiedFixture(t, 'http', {
-      'breaks.test': (socket, heard) => {
-        if (heard.startsWith('CONNECT ')) return void socket.write(CONNECT_RESPONSE);
-        if (heard.includes('/whole')) return void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwhole');
+      'breaks.test': (socket, received) => {
+        if (received.startsWith('CONNECT ')) return void socket.write(CONNECT_RESPONSE);
+        if (received.includes('/whole')) return void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwhole');
         socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${2 * BODY.length}\r\n\r\n${BODY}`, () => breakOff(socket));
       },
     });

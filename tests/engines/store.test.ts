@@ -395,7 +395,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<TestData
         assert.equal(await store.sessions.get((await anApplication()).id, newRow.id), undefined);
       });
 
-      it('fifty concurrent sessions fill exactly ten slots, and the slot of an ended session is reused', async () => {
+      it('of fifty sessions that are placed concurrently on a host with ten slots, exactly ten are accepted, and the slot of an ended session is reused', async () => {
         const hostId = await aHost(10);
         const applicationId = (await anApplication()).id;
         const placeSession = () => store.sessions.place(newSession({ applicationId, hostId }));

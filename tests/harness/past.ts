@@ -28,7 +28,10 @@ const INSERT_USAGE_HOURS = `
   insert into usage_hours (application_id, hour, key_id, created, ended, failed, end_reasons, starts, peak, browser_ms, cpu_ms,
     bytes_received, bytes_sent)`;
 
-/** 23 counts of starts by duration: most are from 50 to 75 ms, a few above 500 ms. */
+/**
+ * The values of the columns from `created` to `bytes_sent`, for an hour with `n` sessions. The array counts the starts by
+ * duration: most took 50 to 75 ms, a few more than 500 ms.
+ */
 const HOUR_COLUMNS = `n, n, n / 9,
   jsonb_build_object('released', n - n / 9, 'crashed', n / 9),
   array[0, 0, 0, 0, 0, 0, 0, n - n / 6, 0, 0, 0, 0, 0, 0, n / 6, 0, 0, 0, 0, 0, 0, 0, 0],

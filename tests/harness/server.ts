@@ -29,7 +29,7 @@ const ORPHAN_CHECK_INTERVAL_MS = 1_000;
 const OUTPUT_TIMEOUT_MS = 10_000;
 const HOUR_MS = 3_600_000;
 /**
- * The shortest interval between checks for leftovers, because each check reads the files of every process on the
+ * The interval of the checks for leftovers. It is not shorter, because each check reads files of every process on the
  * machine.
  */
 const LEFTOVER_CHECK_INTERVAL_MS = 100;

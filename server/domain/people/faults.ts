@@ -1,4 +1,5 @@
-// The errors with which a sign-in is refused. They give no precise reason, so that they reveal nothing about accounts.
+// Errors of sign-in, and of changes to one's own account. `wrongPassword` and `signInFailed` give no precise reason, so
+// that they do not reveal whether an account exists.
 import { fault } from '../faults.ts';
 
 export const wrongPassword = (): Error =>
