@@ -2,7 +2,7 @@
 // of this machine.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
+import { type JWK, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
 import type { AuditEntry } from '../../contract/audit.ts';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { ConsumerTokens } from '../../contract/consumers.ts';
@@ -12,6 +12,11 @@ import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 
 const [hostileProvider, otherProvider] = [await HostileProvider.open(), await HostileProvider.open()];
+const publicKey: JWK = JSON.parse(await hostileProvider.publicKeyText());
+hostileProvider.extraKeys = [
+  { kty: 'EC', crv: 'P-256', x: 'AAAA', y: 'AAAA', kid: 'broken', alg: 'ES256' },
+  ...[1, 2].map(() => ({ ...publicKey, kid: 'twin', alg: 'ES256' })),
+];
 const server = await startServer({
   clock: 'test',
   // The number of sign-ins per client address is limited, so the tests report a different address for each sign-in.
@@ -156,6 +161,14 @@ const FORGERIES: Readonly<Record<string, readonly [reason: string, forge: (nonce
       const header = { alg: 'ES256', kid: 'first', crit: ['extension'], extension: true };
       return `${Buffer.from(JSON.stringify(header)).toString('base64url')}.${payload}.${signature}`;
     },
+  ],
+  'a key that is not on its curve': [
+    'its key in the key set of the provider cannot be used',
+    nonce => hostileProvider.sign(hostileProvider.claims(nonce), { kid: 'broken' }),
+  ],
+  'a key id that two keys have': [
+    'several keys in the key set of the provider match it',
+    nonce => hostileProvider.sign(hostileProvider.claims(nonce), { kid: 'twin' }),
   ],
   'no token': ['it is not a signed JSON Web Token', async () => 'not a token'],
 };

@@ -172,7 +172,8 @@ describe('the outbox', () => {
     };
     const outbox = open(disk, systemClock, silentLog, { ...store.outbox, due });
     await outbox.post(app, { key, staged: await stage(Buffer.from('once')) });
-    await Promise.all([outbox.reconcile(), outbox.reconcile()]);
+    await outbox.reconcile();
+    await outbox.reconcile();
     await outbox.close();
     assert.deepEqual(await disk.stat(key), { size: 4 });
   });

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after } from 'node:test';
-import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
+import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose';
 import { type HttpResult, sendRequest } from './http.ts';
 
 export const CLIENT = { id: 'shop', secret: 'the secret of the client' } as const;
@@ -106,6 +106,8 @@ export class HostileProvider {
   idToken: (nonce: string) => Promise<string> = nonce => this.sign(this.claims(nonce));
   /** How far the provider's clock is ahead, in seconds, for a server whose clock was advanced by a test. */
   aheadSeconds = 0;
+  /** Further keys of the key set. */
+  extraKeys: readonly JWK[] = [];
   /** The number of requests for the keys so far. */
   keyRequestCount = 0;
   #keyPair = generateKeyPair('ES256', { extractable: true });
@@ -166,7 +168,7 @@ export class HostileProvider {
   async #keySet() {
     this.keyRequestCount += 1;
     const key = await exportJWK((await this.#keyPair).publicKey);
-    return { keys: [{ ...key, kid: this.#kid, use: 'sig', alg: 'ES256' }] };
+    return { keys: [{ ...key, kid: this.#kid, use: 'sig', alg: 'ES256' }, ...this.extraKeys] };
   }
 
   async #sendToken(_request: unknown, json: (body: unknown) => void): Promise<void> {

@@ -73,8 +73,8 @@ export class Saver implements Closeable {
     const runningBefore = new Set(this.#runningSaves.keys());
     const dueUses = await uses.due(host, now, BATCH_MAX);
     const usesToSave = dueUses
-      // A save that ended while the uses were read must not begin again.
-      .filter(({ sessionId: id }) => !runningBefore.has(id) && !this.#runningSaves.has(id))
+      // A save that ends while the uses are read must not begin again.
+      .filter(({ sessionId }) => !runningBefore.has(sessionId))
       .slice(0, CONCURRENT_SAVES_MAX - this.#runningSaves.size);
     if (!this.#closeController.signal.aborted) for (const use of usesToSave) this.#begin(use);
     return { begun: usesToSave.length, removed: await this.#remove(now) };

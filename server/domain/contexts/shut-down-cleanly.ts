@@ -14,11 +14,13 @@ const STORAGE_PROCESS = '--utility-sub-type=storage.mojom.StorageService';
 const RENDERER = '--type=renderer';
 /** How long the storage process may take to receive what pages have written. A page may write without a pause. */
 const RECEIVE_MAX_MS = 1_000;
+/** The same, for what they have written while they were being closed. */
+const RECEIVE_LAST_MAX_MS = 500;
 /** How long pages may take to close. Their scripts run once more, and may store something. */
 const CLOSE_PAGES_MAX_MS = 500;
 const KILL_MAX_MS = 500;
 /** The time limit for all steps before the browser is told to exit. */
-const WRITE_MAX_MS = 3_000;
+const WRITE_MAX_MS = 4_000;
 /**
  * Time within which Chromium must exit. After that time, Chromium is killed, and its profile is not saved. It usually
  * takes 100 ms.
@@ -38,10 +40,9 @@ export async function shutDownCleanly(session: LiveSession, log: Log): Promise<b
 
 /** Makes Chromium write the local storage of all pages to disk. Pages that do not close in time are killed. */
 async function writeLocalStorage({ browser, box }: LiveSession): Promise<void> {
-  const waitUntilReceived = () => box.waitUntilAsleep(STORAGE_PROCESS, RECEIVE_MAX_MS).catch(() => {});
-  await waitUntilReceived();
+  await box.waitUntilAsleep(STORAGE_PROCESS, RECEIVE_MAX_MS).catch(() => {});
   await browser.closePages(CLOSE_PAGES_MAX_MS).catch(() => {});
-  await waitUntilReceived();
+  await box.waitUntilAsleep(STORAGE_PROCESS, RECEIVE_LAST_MAX_MS).catch(() => {});
   await box.kill(RENDERER, KILL_MAX_MS); // A renderer that also runs a service worker does not end with its pages.
   await box.waitUntilAsleep(STORAGE_PROCESS, WRITE_MAX_MS);
 }

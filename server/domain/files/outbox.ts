@@ -86,12 +86,14 @@ export class Outbox implements Closeable {
     await artifacts.remove(keys);
   }
 
-  /** Starts to store the files that are due. Resolves to the number of files stored since the last call. */
+  /** Starts to store the files that are due. Must not be called while an earlier call is running. Resolves to the number of files stored since the last call. */
   async reconcile(): Promise<{ stored: number }> {
     const { rows, host, clock } = this.#parts;
+    // An upload that ends while the rows are read must not begin again.
+    const runningBefore = new Set(this.#runningUploads.keys());
     const dueRows = await rows.due(host, clock.now(), UPLOADS_AT_ONCE_MAX + this.#runningUploads.size);
-    for (const row of dueRows)
-      if (this.#runningUploads.size < UPLOADS_AT_ONCE_MAX && !this.#runningUploads.has(row.id)) this.#begin(row);
+    for (const row of dueRows.filter(({ id }) => !runningBefore.has(id)))
+      if (this.#runningUploads.size < UPLOADS_AT_ONCE_MAX) this.#begin(row);
     const stored = this.#storedCount;
     this.#storedCount = 0;
     return { stored };
@@ -126,8 +128,6 @@ export class Outbox implements Closeable {
     const { contentType } = row;
     const { signal } = this.#closeController;
     try {
-      // An earlier upload may have stored the file and removed the row since `reconcile` read it.
-      if ((await rows.byKey(row.applicationId, key))?.id !== row.id) return;
       await artifacts.putFile(key, staging.pathOf(row.staged), { ...(contentType ? { contentType } : {}), signal });
       // If the row has been removed in the meantime, the object must not remain either.
       if (await rows.remove(row.id)) this.#storedCount += 1;

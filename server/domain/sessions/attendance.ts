@@ -5,7 +5,7 @@ import type { LaunchSettings } from './settings.ts';
 
 /** The time limits for watchers before and during the shutdown of a browser that responds. */
 export const BEFORE_SHUT_DOWN_TIMEOUT_MS = 10_000;
-export const SHUT_DOWN_TIMEOUT_MS = 9_000;
+export const SHUT_DOWN_TIMEOUT_MS = 10_000;
 
 export interface Preparation extends Omit<LaunchSettings, 'locale'> {
   readonly mounts?: readonly ReadOnlyMount[];

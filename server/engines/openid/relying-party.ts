@@ -12,6 +12,7 @@ import { OpenIdError, type Outcome, outcomeOf } from './trouble.ts';
 /** The clocks of the provider and of this machine may differ by this much. */
 const TOLERANCE_SECONDS = 60;
 const SUBJECT_CHARACTERS_MAX = 255;
+const UNUSABLE_KEY = 'its key in the key set of the provider cannot be used';
 
 export interface Client {
   readonly id: string;
@@ -102,6 +103,9 @@ export class RelyingParty {
       return { payload, algorithm: protectedHeader.alg };
     } catch (error) {
       if (error instanceof errors.JOSEError) throw new OpenIdError(`The ID token is not valid: ${refusalOf(error)}.`);
+      // The library throws these if it cannot import the key.
+      if (error instanceof TypeError || error instanceof DOMException)
+        throw new OpenIdError(`The ID token is not valid: ${UNUSABLE_KEY}.`);
       throw error;
     }
   }
@@ -133,11 +137,11 @@ function refusalOf(error: errors.JOSEError): string {
   if (error instanceof errors.JWSSignatureVerificationFailed) return 'its signature is wrong';
   if (error instanceof errors.JOSEAlgNotAllowed) return 'its signature algorithm is not allowed for this provider';
   if (error instanceof errors.JWKSNoMatchingKey) return 'it names no key in the key set of the provider';
-  if (error instanceof errors.JWKSMultipleMatchingKeys) return 'it does not name the key that signed it';
+  if (error instanceof errors.JWKSMultipleMatchingKeys) return 'several keys in the key set of the provider match it';
   if (error instanceof errors.JOSENotSupported) return 'it requires an extension that is not supported';
   if (error instanceof errors.JWSInvalid || error instanceof errors.JWTInvalid)
     return 'it is not a signed JSON Web Token';
-  return 'its key in the key set of the provider cannot be used';
+  return UNUSABLE_KEY;
 }
 
 /** Checks `at_hash` (OpenID Connect Core, 3.1.3.8). The hash function is that of the signature algorithm. */

@@ -16,6 +16,7 @@ import {
   threadIdsOf,
   threadsOf,
 } from './process-table.ts';
+import type { Switch } from './slots.ts';
 
 /**
  * Command names of the program's parent process: bubblewrap in a jail, `timeout` without a jail. A new child has its
@@ -90,7 +91,7 @@ export class BoxProcesses {
   }
 
   /** See `Box.waitUntilAsleep`. */
-  async waitUntilAsleep(switchText: string, ms: number): Promise<void> {
+  async waitUntilAsleep(switchText: Switch, ms: number): Promise<void> {
     const processes = this.#with(switchText);
     if (processes.length === 0) return;
     let previousThreads: string | undefined;
@@ -108,14 +109,14 @@ export class BoxProcesses {
   }
 
   /** See `Box.kill`. */
-  async kill(switchText: string, ms: number): Promise<void> {
+  async kill(switchText: Switch, ms: number): Promise<void> {
     const victims = this.#with(switchText);
     for (const victim of victims) killProcess(victim);
     const checkEnded = (): true | undefined => (victims.some(isAlive) ? undefined : true);
     await pollUntil(ms, `the processes with ${switchText} to end`, checkEnded, CHECK_INTERVAL_MS);
   }
 
-  #with(switchText: string): readonly Process[] {
+  #with(switchText: Switch): readonly Process[] {
     return isAlive(this.leader) ? descendantsWith(this.leader.pid, switchText) : [];
   }
 

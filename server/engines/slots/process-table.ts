@@ -1,5 +1,6 @@
 // Reads /proc. Pids are reused, so a process is identified by its pid and its start time.
 import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync } from 'node:fs';
+import type { Switch } from './slots.ts';
 
 export interface Process {
   readonly pid: number;
@@ -75,11 +76,13 @@ const DESCENDANTS_MAX = 500;
 /** The switches that tell Chromium's processes apart are at the beginning of their command lines. */
 const COMMAND_LINE_BYTES_MAX = 4096;
 
+const JOINED_ARGS_MAX = 6;
+
 /**
- * Returns the descendants of a process whose command line has this switch, such as `--type=renderer`. If a switch occurs
- * more than once, only the first one counts.
+ * Returns the descendants of a process whose command line has this switch. If a switch occurs more than once, only the
+ * first one counts.
  */
-export function descendantsWith(pid: number, switchText: string): readonly Process[] {
+export function descendantsWith(pid: number, switchText: Switch): readonly Process[] {
   const found: Process[] = [];
   const parents = [pid];
   for (let count = 0; parents.length > 0 && count < DESCENDANTS_MAX; ) {
@@ -97,12 +100,14 @@ export function descendantsWith(pid: number, switchText: string): readonly Proce
   return found;
 }
 
-function hasSwitch(pid: number, switchText: string): boolean {
-  const commandLine = (readProc(`${pid}/cmdline`, COMMAND_LINE_BYTES_MAX) ?? '').replace(/\0+$/, '');
-  // Processes that Chromium's zygote has forked separate their arguments by spaces.
-  const args = commandLine.split(commandLine.includes('\0') ? '\0' : ' ');
+function hasSwitch(pid: number, switchText: Switch): boolean {
+  const args = (readProc(`${pid}/cmdline`, COMMAND_LINE_BYTES_MAX) ?? '').split('\0');
+  // Processes that Chromium's zygote has forked separate their arguments by spaces. Spaces inside of a later argument,
+  // such as the user agent, must not separate anything.
+  const isJoined = args.slice(1).every(arg => arg === '');
+  const parts = isJoined ? (args[0] ?? '').split(' ', JOINED_ARGS_MAX) : args;
   const name = switchText.slice(0, switchText.indexOf('=') + 1);
-  return args.find(arg => arg.startsWith(name)) === switchText;
+  return parts.find(part => part.startsWith(name)) === switchText;
 }
 
 /**

@@ -13,7 +13,7 @@ import { UPLOADS_IN_JAIL } from './jail.ts';
 import { LimitWatch } from './limit-watch.ts';
 import type { Measurement } from './measure.ts';
 import type { SessionFolder } from './session-folder.ts';
-import type { Box, BoxEnd, BoxLayout, BoxRecord, BoxResources, Remains } from './slots.ts';
+import type { Box, BoxEnd, BoxLayout, BoxRecord, BoxResources, Remains, Switch } from './slots.ts';
 import { type ExitCode, SIGNAL_EXIT_BASE, type SpawnedChain } from './spawn-chain.ts';
 
 /** How often the server checks whether an adopted box, which is not a child process, is alive. */
@@ -107,11 +107,11 @@ export class RunningBox implements Box {
     return this.#options.processes.init?.pid;
   }
 
-  waitUntilAsleep(switchText: string, ms: number): Promise<void> {
+  waitUntilAsleep(switchText: Switch, ms: number): Promise<void> {
     return this.#options.processes.waitUntilAsleep(switchText, ms);
   }
 
-  kill(switchText: string, ms: number): Promise<void> {
+  kill(switchText: Switch, ms: number): Promise<void> {
     return this.#options.processes.kill(switchText, ms);
   }
 

@@ -88,6 +88,9 @@ export interface BoxResources {
   readonly peakMemoryBytes?: number;
 }
 
+/** A command line switch with a value, such as `--type=renderer`. */
+export type Switch = `--${string}=${string}`;
+
 export interface Box extends Closeable {
   readonly session: SessionId;
   readonly record: BoxRecord;
@@ -124,9 +127,9 @@ export interface Box extends Closeable {
    * which means that they have nothing left to do. Returns at once if there is no such process. Throws `WaitExpired` after
    * `ms` milliseconds.
    */
-  waitUntilAsleep(switchText: string, ms: number): Promise<void>;
+  waitUntilAsleep(switchText: Switch, ms: number): Promise<void>;
   /** Kills the processes with this command line switch. Throws `WaitExpired` if they have not ended within `ms`. */
-  kill(switchText: string, ms: number): Promise<void>;
+  kill(switchText: Switch, ms: number): Promise<void>;
   /** Kills every process and waits until they have ended. The folder stays until `close`. */
   end(): Promise<Remains>;
   /** Ends the box, removes its folder and cgroup, and frees the slot. Idempotent. */

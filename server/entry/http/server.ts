@@ -111,6 +111,8 @@ const CONNECTIONS_MAX = 5000;
 const LOG_INTERVAL_MS = 60_000;
 /** How long requests in progress may take when the server is closing. */
 const CLOSE_GRACE_MS = 5000;
+/** How long waiting connections are still accepted when the server closes. Clients may connect without a pause. */
+const ACCEPT_MAX_MS = 500;
 /** How long requests are still accepted on open connections when the server closes. */
 const LAST_REQUESTS_MS = 50;
 /** The backlog is empty after this many turns of the event loop without a new connection. The first may have begun. */
@@ -200,7 +202,7 @@ export async function openHttp(parts: HttpParts): Promise<Http> {
     socket.once('close', () => sockets.delete(socket));
   });
   limitConnections(server, parts);
-  app.addHook('preClose', () => answerLastRequests(server, sockets));
+  app.addHook('preClose', () => answerLastRequests(server, sockets, parts.clock));
   const url = await listen(app, parts.listen);
   return { server, url, close: () => closeWithin(app, sockets, CLOSE_GRACE_MS) };
 }
@@ -503,8 +505,8 @@ async function listen(app: FastifyInstance, { host, port }: HttpParts['listen'])
  * Stops listening, and answers requests that have arrived or arrive within `LAST_REQUESTS_MS`, with `Connection: close`.
  * Without this, Node closes a connection without an answer if its request has not been read yet.
  */
-async function answerLastRequests(server: Server, sockets: ReadonlySet<Socket>): Promise<void> {
-  await acceptBacklog(server);
+async function answerLastRequests(server: Server, sockets: ReadonlySet<Socket>, clock: Clock): Promise<void> {
+  await acceptBacklog(server, clock);
   NetServer.prototype.close.call(server); // Unlike the method of the HTTP server, it leaves idle connections open.
   if (sockets.size === 0) return;
   await sleep(LAST_REQUESTS_MS);
@@ -513,11 +515,12 @@ async function answerLastRequests(server: Server, sockets: ReadonlySet<Socket>):
 }
 
 /** Waits until no connection is left that the kernel has established. Node accepts one in each turn of the event loop. */
-async function acceptBacklog(server: Server): Promise<void> {
+async function acceptBacklog(server: Server, clock: Clock): Promise<void> {
+  const startedMs = clock.monotonicMs();
   let acceptedCount = 0;
   const count = (): void => void acceptedCount++;
   server.on('connection', count);
-  for (let turns = 0, idleTurns = 0; idleTurns < IDLE_TURNS && turns < CONNECTIONS_MAX; turns++) {
+  for (let idleTurns = 0; idleTurns < IDLE_TURNS && clock.monotonicMs() - startedMs < ACCEPT_MAX_MS; ) {
     const countBefore = acceptedCount;
     await setImmediate();
     idleTurns = acceptedCount === countBefore ? idleTurns + 1 : 0;
@@ -525,14 +528,15 @@ async function acceptBacklog(server: Server): Promise<void> {
   server.off('connection', count);
 }
 
-/** Waits for requests in progress, then destroys every socket, including upgraded ones. */
+/** Waits for requests in progress. Destroys every socket that is open after `ms`, including upgraded ones. */
 async function closeWithin(app: FastifyInstance, sockets: ReadonlySet<Socket>, ms: number): Promise<void> {
-  const timeout = setTimeout(() => {
+  const destroyAll = (): void => {
     for (const socket of sockets) socket.destroy();
-  }, ms);
+  };
+  const interval = setInterval(destroyAll, ms); // Repeated, because a connection may be accepted just afterwards.
   try {
     await app.close();
   } finally {
-    clearTimeout(timeout);
+    clearInterval(interval);
   }
 }
