@@ -36,7 +36,7 @@ const CHAIN_EXIT_TIMEOUT_MS = 500;
 const KILL_TIMEOUT_MS = 20_000;
 const CHECK_INTERVAL_MS = 5;
 /** The interval of the checks whether processes are asleep. */
-const ASLEEP_INTERVAL_MS = 10;
+const ASLEEP_INTERVAL_MS = 5;
 /** Processes with more threads count as never asleep, because checking them would take too long. */
 const THREADS_MAX = 200;
 
