@@ -292,8 +292,8 @@ const SignInId = Uuid('Id of the sign-in, from the address of the page.');
 const Ticket = Uuid('The `ticket` of the previous response.');
 const Password = Type.String({ minLength: 1, maxLength: PASSWORD_CHARACTERS_MAX, description: 'The password.' });
 
-export const DescribeHosted = Type.Object({ signIn: SignInId });
-export type DescribeHosted = Static<typeof DescribeHosted>;
+export const DescribeHostedSignIn = Type.Object({ signIn: SignInId });
+export type DescribeHostedSignIn = Static<typeof DescribeHostedSignIn>;
 
 export const HostedSignIn = Type.Object(
   {

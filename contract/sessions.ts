@@ -88,9 +88,12 @@ export const LastPage = Type.Object(
   {
     url: Type.String({
       description:
-        'Address of the page, at most 2048 characters. Values that look like credentials are replaced by `[redacted]`.',
+        'Address of the page, at most 2048 characters. Values that look like credentials, and distinctive text that a client typed, are replaced by `[redacted]`. The address has no query and no fragment if it may contain typed text that the server does not know: in a session without a log (`logSession` is false), after a masked hand-off, and sometimes after a restart of the server.',
     }),
-    title: Type.String({ description: 'Title of the page, at most 300 characters; may be empty.' }),
+    title: Type.String({
+      description:
+        'Title of the page, at most 300 characters, redacted like the address. May be empty, and is always empty if the address has no query and no fragment for the reason given there.',
+    }),
   },
   {
     description:

@@ -4004,9 +4004,9 @@ export interface components {
             }[];
             /** @description The page that was most recently opened, or whose address or title most recently changed. Updated with a delay of a few seconds while the session is running. Absent until there is a page with an http or https address. The texts come from the page: do not trust them. */
             lastPage?: {
-                /** @description Address of the page, at most 2048 characters. Values that look like credentials are replaced by `[redacted]`. */
+                /** @description Address of the page, at most 2048 characters. Values that look like credentials, and distinctive text that a client typed, are replaced by `[redacted]`. The address has no query and no fragment if it may contain typed text that the server does not know: in a session without a log (`logSession` is false), after a masked hand-off, and sometimes after a restart of the server. */
                 url: string;
-                /** @description Title of the page, at most 300 characters; may be empty. */
+                /** @description Title of the page, at most 300 characters, redacted like the address. May be empty, and is always empty if the address has no query and no fragment for the reason given there. */
                 title: string;
             };
             /** @description Resources that the session has used until now, or in total after it has ended. If the server was killed, the byte counts may not include up to ten seconds before that. Returned by read only; absent for sessions that ended before Berth measured this. */

@@ -13,6 +13,9 @@ const SAVE_INTERVAL_MS = 2_000;
 
 const pages = await openPages({
   '/checkout': '<!doctype html><title>Checkout of 100%_done</title>',
+  '/search': '<!doctype html><title>Search</title><form action="/results"><input name="words"></form>',
+  '/results':
+    '<!doctype html><script>document.title = `Results for ${new URLSearchParams(location.search).get("words")}`</script>',
   '/hostile': `<!doctype html><title></title><script>document.title = 'a\\0b \\ud800 ' + '<b>'.repeat(200)</script>`,
 });
 const server = await startServer({ clock: 'test', pages });
@@ -49,6 +52,48 @@ test('a session shows its last page within seconds, and keeps the last page when
   await visit(session, `${pages.a}/next`);
   await server.release(session.id);
   assert.deepEqual(((await server.read(session.id)) as Session).lastPage, { url: `${pages.a}/next`, title: 'Next' });
+});
+
+for (const { logSession, lastPage } of [
+  { logSession: true, lastPage: { url: `${pages.a}/results?words=[redacted]`, title: 'Results for [redacted]' } },
+  { logSession: false, lastPage: { url: `${pages.a}/results`, title: '' } },
+])
+  test(`text that a client typed is not stored in the last page of a session with logSession ${logSession}`, async () => {
+    const session = await server.createSession({ browserSettings: { logSession } });
+    const browser = await chromium.connectOverCDP(session.connectUrl);
+    const page = browser.contexts()[0]?.pages()[0] ?? assert.fail('no page');
+    await page.goto(`${pages.a}/search`);
+    await page.locator('input').pressSequentially('order 4711 of Ms Doe');
+    await page.locator('input').press('Enter');
+    await page.waitForURL('**/results**');
+    await server.release(session.id);
+    assert.deepEqual(((await server.read(session.id)) as Session).lastPage, lastPage);
+  });
+
+test('after a restart, the last page stays redacted, also when the session returns to the page', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  const page = browser.contexts()[0]?.pages()[0] ?? assert.fail('no page');
+  await page.goto(`${pages.a}/search`);
+  await page.locator('input').fill('order 4711 of Ms Doe');
+  await page.locator('input').press('Enter');
+  await page.waitForURL('**/results**');
+  const url = page.url();
+  const saveLastPage = async () => {
+    await server.advance(SAVE_INTERVAL_MS);
+    return ((await server.read(session.id)) as Session).lastPage;
+  };
+  const redacted = { url: `${pages.a}/results?words=[redacted]`, title: 'Results for [redacted]' };
+  await eventually('the last page to be saved', saveLastPage, shown => shown?.title === redacted.title);
+  for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
+    await server.restart(signal);
+    for (let saves = 0; saves < 4; saves++) assert.deepEqual(await saveLastPage(), redacted);
+  }
+  await visit(session, `${pages.a}/next`);
+  await eventually('the next page to be saved', saveLastPage, shown => shown?.title === 'Next');
+  await visit(session, url);
+  await server.release(session.id);
+  assert.deepEqual(((await server.read(session.id)) as Session).lastPage, { url: `${pages.a}/results`, title: '' });
 });
 
 test('sessions can be found by words in the title and address of their last page', async () => {

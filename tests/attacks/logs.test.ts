@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
 import type { SessionLog } from '../../contract/logs.ts';
+import type { Session } from '../../contract/sessions.ts';
 import { CdpClient } from '../harness/cdp.ts';
 import { assertHar } from '../harness/har.ts';
 import { openPages } from '../harness/pages.ts';
@@ -204,6 +205,11 @@ test('no secret is stored in the log, the HAR file, the events or any other file
   await rawClient.evaluate('document.querySelector("#free").value', channel);
   await page.evaluate('document.forms[0].submit()');
   await page.waitForURL('**/landed**');
+  await eventually(
+    'the last page to be stored',
+    async () => ((await server.read(session.id)) as Session).lastPage?.title,
+    title => title === 'Landed',
+  );
   await page.goto(`${pages.url.replace('://', `://user:${SECRETS.userInfo}@`)}/next`);
   await page.evaluate(() => console.log('the very last words'));
   await rawClient.close();

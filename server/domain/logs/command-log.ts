@@ -29,7 +29,7 @@ const QUEUE_MAX = 200;
  */
 const UNLOGGED_EXPRESSION_BYTES_MAX = 8 * 1024;
 const EMPTY_BUFFER = Buffer.alloc(0);
-/** Commands that are parsed even if they are not logged, because the text that they type must be redacted elsewhere. */
+/** Commands that are parsed even if they are not logged, because the text that they type is redacted in other entries. */
 const TYPING_COMMANDS: ReadonlySet<string> = new Set([
   'Input.insertText',
   'Input.dispatchKeyEvent',

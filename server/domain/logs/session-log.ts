@@ -104,6 +104,12 @@ export class SessionLog {
     if (this.#pendingBytes > WRITE_NOW_BYTES && !this.#lastWriteFailed) void this.write();
   }
 
+  /** Redacts text that clients typed, in text that is stored outside the log. */
+  redactTyped(text: string): string {
+    this.parseQueuedCommands();
+    return this.typedText.redactText(text);
+  }
+
   /** Counts a dropped entry. Always returns false, so that `canAccept` can return the result. */
   drop(kind: LogKind, reason: DropReason): false {
     const previousDrops = this.#droppedByKind.get(kind);

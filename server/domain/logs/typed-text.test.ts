@@ -16,15 +16,45 @@ test('redacts typed text that is plain or encoded for a URL, a form or JSON', ()
   assert.equal(clean.split(REDACTED).length, 5);
 });
 
+test('redacts text with spaces around it, and text that a page puts into its address without encoding all of it', () => {
+  const typedText = new TypedText();
+  typedText.rememberText(' Doe, Jane 4711 ');
+  assert.equal(typedText.redactText('name=Doe, Jane 4711;'), `name=${REDACTED};`);
+  const url = new URL('http://shop.test/');
+  url.search = 'q=Doe, Jane 4711';
+  assert.equal(typedText.redactText(url.href), `http://shop.test/?q=${REDACTED}`);
+});
+
+test('redacts a typed line as a whole, even if one of its parts was typed separately', () => {
+  const typedText = new TypedText();
+  for (const character of 'order 4711') typedText.addCharacter('page', character);
+  typedText.endWord('page');
+  for (const character of ' of Doe') typedText.addCharacter('page', character);
+  assert.equal(typedText.redactText('order 4711 of Doe'), REDACTED);
+});
+
 test('joins typed characters into words, and applies corrections with backspace', () => {
   const typedText = new TypedText();
   for (const character of 'hunter3') typedText.addCharacter('page', character);
   typedText.removeCharacter('page');
   typedText.addCharacter('page', '2');
   assert.ok(typedText.occursIn('so hunter2 it is'));
+  typedText.addCharacter('page', '4');
+  typedText.removeCharacter('page');
+  assert.equal(typedText.redactText('so hunter2 it is'), `so ${REDACTED} it is`);
   typedText.endField('page');
   for (const character of 'abc') typedText.addCharacter('page', character);
   assert.ok(!typedText.occursIn('abc') && !typedText.occursIn('hunter2abc'.slice(1, 7)));
+});
+
+test('a field that is emptied with backspace displaces no other text and redacts no beginning of its text', () => {
+  const typedText = new TypedText();
+  for (const character of 'secret-43') typedText.addCharacter('page', character);
+  typedText.endField('page');
+  for (const character of '2026-10-05 to 2026-10-06 and back') typedText.addCharacter('page', character);
+  for (let count = 0; count < 40; count++) typedText.removeCharacter('page');
+  assert.ok(typedText.occursIn('it is secret-43.'));
+  assert.ok(!typedText.occursIn('on 2026-10-09'));
 });
 
 test('remembers a long typed string only once, and removes the oldest string first', () => {

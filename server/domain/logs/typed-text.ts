@@ -26,8 +26,8 @@ export class TypedText {
   );
   /** Typed lines. A line is kept as one string even if other commands are sent while it is being typed. */
   readonly #lines = new TextMemory(LINES_MAX, isDistinctive);
-  /** Characters typed so far, by channel. */
-  readonly #typedCharacters = new Map<string, { word: string; line: string }>();
+  /** Characters typed so far, by channel. `isShortened`: the last of them was removed by a backspace. */
+  readonly #typedCharacters = new Map<string, { word: string; line: string; readonly isShortened?: true }>();
 
   rememberText(text: string): void {
     this.#typedTexts.add(text);
@@ -41,9 +41,17 @@ export class TypedText {
     this.#lines.grow(line, extendedTexts.line);
   }
 
+  /** Called for a backspace. The text before the first of several backspaces, and that after the last one, are kept. */
   removeCharacter(channel: string): void {
-    const { word, line } = this.#typedCharacters.get(channel) ?? { word: '', line: '' };
-    this.#typedCharacters.set(channel, { word: word.slice(0, -1), line: line.slice(0, -1) });
+    const { word, line, isShortened } = this.#typedCharacters.get(channel) ?? { word: '', line: '' };
+    if (isShortened) {
+      this.#typedTexts.forget(word);
+      this.#lines.forget(line);
+    }
+    const shortenedTexts = { word: word.slice(0, -1), line: line.slice(0, -1), isShortened: true } as const;
+    this.#typedCharacters.set(channel, shortenedTexts);
+    this.#typedTexts.add(shortenedTexts.word);
+    this.#lines.add(shortenedTexts.line);
   }
 
   /**
@@ -82,13 +90,21 @@ export class TypedText {
     return [this.#typedTexts, this.#lines, this.#passedTexts];
   }
 
+  /** Longer strings are redacted first, because one may contain another. */
+  redactText(text: string): string {
+    return this.#memories
+      .flatMap(memory => memory.encodingsIn(text))
+      .sort((one, other) => other.length - one.length)
+      .reduce((redactedText, encoding) => redactedText.replaceAll(encoding, REDACTED), text);
+  }
+
   /** A copy of the object in which remembered text is redacted. */
   redact<T extends object>(object: T): T {
     return this.#redactValue(object as JsonObject) as T; // Only the contents of strings change.
   }
 
   #redactValue(value: Json): Json {
-    if (typeof value === 'string') return this.#memories.reduce((text, memory) => memory.redact(text), value);
+    if (typeof value === 'string') return this.redactText(value);
     if (Array.isArray(value)) return value.map(item => this.#redactValue(item));
     if (typeof value !== 'object' || value === null) return value;
     return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, this.#redactValue(member)]));
@@ -106,7 +122,9 @@ class TextMemory {
     this.#isDistinctive = isDistinctive;
   }
 
-  add(text: string): void {
+  /** Remembers the text without surrounding spaces, because pages often remove them. */
+  add(typedText: string): void {
+    const text = typedText.trim();
     if (!this.#isDistinctive(text)) return;
     this.#encodings.delete(text);
     this.#encodings.set(text, encodingsOf(text));
@@ -116,8 +134,12 @@ class TextMemory {
 
   /** Replaces a remembered string with the longer string after another character has been typed. */
   grow(previous: string, text: string): void {
-    if (this.#isDistinctive(text)) this.#encodings.delete(previous);
+    if (this.#isDistinctive(text.trim())) this.forget(previous);
     this.add(text);
+  }
+
+  forget(text: string): void {
+    this.#encodings.delete(text.trim());
   }
 
   occursIn(text: string): boolean {
@@ -126,12 +148,9 @@ class TextMemory {
     return false;
   }
 
-  /** Redacts the remembered strings. Longer encodings are redacted first, because one encoding may contain another. */
-  redact(text: string): string {
-    const encodings = [...this.#encodings.values()].flat().filter(encoding => text.includes(encoding));
-    return encodings
-      .sort((one, other) => other.length - one.length)
-      .reduce((clean, encoding) => clean.replaceAll(encoding, REDACTED), text);
+  /** The encodings of remembered strings that occur in the text. */
+  encodingsIn(text: string): readonly string[] {
+    return [...this.#encodings.values()].flat().filter(encoding => text.includes(encoding));
   }
 }
 
@@ -144,5 +163,15 @@ const isDistinctive = (text: string): boolean =>
 function encodingsOf(text: string): readonly string[] {
   const wellFormedText = text.isWellFormed() ? text : text.toWellFormed();
   const formEncodedText = new URLSearchParams([['', wellFormedText]]).toString().slice(1);
-  return [...new Set([text, JSON.stringify(text).slice(1, -1), encodeURIComponent(wellFormedText), formEncodedText])];
+  // Some pages write text into an address without encoding it. The browser then encodes only a few characters.
+  const url = new URL('http://localhost');
+  url.search = wellFormedText;
+  const barelyEncodedText = url.search.slice(1);
+  return [
+    ...new Set([
+      ...[text, JSON.stringify(text).slice(1, -1), encodeURIComponent(wellFormedText), formEncodedText],
+      // Line breaks are removed from an address, so the result may be too short.
+      ...(barelyEncodedText.length < CHARS_MIN ? [] : [barelyEncodedText]),
+    ]),
+  ];
 }

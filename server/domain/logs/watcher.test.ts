@@ -35,6 +35,7 @@ class Scene {
   observed = 0;
   readonly live: ObservedSession = {
     tap: undefined,
+    redactTyped: undefined,
     cover: undefined,
     responseTypes: new ResponseTypes(),
     secrets: new SecretTexts(),

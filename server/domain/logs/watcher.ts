@@ -28,6 +28,7 @@ export interface LogWatcherParts {
 export interface ObservedSession {
   readonly browser: Pick<LiveSession['browser'], 'observe'>;
   tap: LiveSession['tap'];
+  redactTyped: LiveSession['redactTyped'];
   /** How the session is hidden while a person has control. Undefined if nothing is hidden. */
   readonly cover: LiveSession['cover'];
   readonly responseTypes: Pick<LiveSession['responseTypes'], 'handleEvent'>;
@@ -54,6 +55,7 @@ async function attendSession(
   log.secrets = liveSession.secrets;
   const commandLog = new CommandLog({ log, pageOf, clock: parts.clock });
   liveSession.tap = commandLog;
+  liveSession.redactTyped = text => log.redactTyped(text);
   await liveSession.browser.observe({ target: target => recorder.attach(target) });
   return {
     // Channels are not detached here: a dead browser would not respond. They end with the browser, or an adopting

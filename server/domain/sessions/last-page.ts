@@ -6,7 +6,7 @@ import type { LastPageRow, SessionRow, SessionRows } from '../../engines/store/r
 import { boundedText } from '../../kit/foreign.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import { withTimeout } from '../../kit/wait.ts';
-import { redactText, redactUrl } from '../logs/redact.ts';
+import { REDACTED, redactText, redactUrl } from '../logs/redact.ts';
 import type { Attendance } from './attendance.ts';
 import type { LiveSession } from './live.ts';
 import type { Watcher } from './watchers.ts';
@@ -17,8 +17,11 @@ export const LAST_PAGE_SAVE_INTERVAL_MS = 2_000;
 const TITLE_READS_MAX = 3;
 const TITLE_TIMEOUT_MS = 1_000;
 const TITLE_CHARACTERS_MAX = 300;
+/** Only this much of an address or a title is searched for secrets and typed text, and stored. */
+const SCANNED_CHARACTERS_MAX = 8_192;
+const HIDDEN_URLS_MAX = 20;
 
-interface WatchedSession extends Pick<LiveSession, 'secrets' | 'cover' | 'onCover'> {
+interface WatchedSession extends Pick<LiveSession, 'secrets' | 'redactTyped' | 'cover' | 'onCover'> {
   readonly id: SessionId;
   readonly browser: {
     readonly changedPage: ChangedPage | undefined;
@@ -33,8 +36,13 @@ interface PageReading {
   savedRow?: LastPageRow;
   /** The address in the saved row before redaction, as the browser reported it. */
   savedUrl?: string;
-  /** The address at the end of a hand-off in which the session was hidden. */
-  hiddenUrl?: string;
+  /**
+   * Addresses that may contain text that the server does not know, because it was typed in a hidden hand-off or before an
+   * adoption. The newest ones.
+   */
+  readonly hiddenUrls: Set<string>;
+  /** The address at the adoption of the session, if the stored row shows this page, and until the page changes. */
+  adoptedUrl?: string;
 }
 
 export class LastPages implements Watcher {
@@ -50,12 +58,13 @@ export class LastPages implements Watcher {
    * Tracks the last page of the session. After a browser has died, its last address is still known, but its title is
    * not.
    */
-  async attend(liveSession: WatchedSession): Promise<Attendance> {
-    const reading: PageReading = { live: liveSession, readsLeft: 0 };
+  async attend(liveSession: WatchedSession, row: Pick<SessionRow, 'status' | 'pageUrl'>): Promise<Attendance> {
+    const reading: PageReading = { live: liveSession, readsLeft: 0, hiddenUrls: new Set() };
+    if (row.status !== 'PENDING') noteAdoptedPage(reading, row.pageUrl);
     this.#readings.set(liveSession.id, reading);
     let wasHidden = false;
     const coverSubscription = liveSession.onCover(cover => {
-      if (wasHidden && !cover) reading.hiddenUrl = liveSession.browser.changedPage?.url ?? '';
+      if (wasHidden && !cover) hideUrl(reading, liveSession.browser.changedPage?.url ?? '');
       wasHidden = cover !== undefined;
     });
     return {
@@ -87,7 +96,7 @@ export class LastPages implements Watcher {
 
   async #save(readings: readonly PageReading[]): Promise<void> {
     const pages = await Promise.all(
-      readings.map(async reading => {
+      readings.filter(hasLeftAdoptedPage).map(async reading => {
         const changedPage = reading.live.browser.changedPage;
         return { reading, shown: changedPage, page: changedPage && (await readLastPage(reading, changedPage)) };
       }),
@@ -121,21 +130,76 @@ function takeRead(reading: PageReading): boolean {
 }
 
 /**
- * Reads the title and returns the redacted row, without NUL characters, which PostgreSQL cannot store in a text column.
+ * The text that was typed before an adoption is not known. If the stored row shows the page of the adopted browser, the
+ * row is kept. Otherwise, only a part of the address is stored.
  */
-async function readLastPage({ live, hiddenUrl }: PageReading, page: ChangedPage): Promise<LastPageRow> {
-  const { id, browser, secrets, cover } = live;
-  const isHidden = cover !== undefined || page.url === hiddenUrl;
+function noteAdoptedPage(reading: PageReading, storedUrl: string | undefined): void {
+  const { browser, secrets } = reading.live;
+  const url = browser.changedPage?.url;
+  if (url === undefined) return;
+  if (storedUrl !== undefined && isRedactedFrom(storedUrl, storableUrl(secrets.clean(bounded(url)))))
+    reading.adoptedUrl = url;
+  else hideUrl(reading, url);
+}
+
+/** Whether the text is the other one with `[redacted]` in place of some of its parts. */
+function isRedactedFrom(redactedText: string, text: string): boolean {
+  const [head = '', ...parts] = redactedText.split(REDACTED);
+  const tail = parts.pop();
+  if (tail === undefined) return redactedText === text;
+  if (!text.startsWith(head)) return false;
+  let at = head.length;
+  for (const part of parts) {
+    const found = text.indexOf(part, at);
+    if (found < 0) return false;
+    at = found + part.length;
+  }
+  return at + tail.length <= text.length && text.endsWith(tail);
+}
+
+/** If the session has left the page that it showed at its adoption, the address of that page is hidden from now on. */
+function hasLeftAdoptedPage(reading: PageReading): boolean {
+  const { adoptedUrl, live } = reading;
+  if (adoptedUrl === undefined) return true;
+  if (live.browser.changedPage?.url === adoptedUrl) return false;
+  delete reading.adoptedUrl;
+  hideUrl(reading, adoptedUrl);
+  return true;
+}
+
+function hideUrl({ hiddenUrls }: PageReading, url: string): void {
+  hiddenUrls.delete(url);
+  hiddenUrls.add(url);
+  const [oldest] = hiddenUrls;
+  if (hiddenUrls.size > HIDDEN_URLS_MAX && oldest !== undefined) hiddenUrls.delete(oldest);
+}
+
+const bounded = (text: string): string => boundedText(text, SCANNED_CHARACTERS_MAX);
+
+/** Without NUL characters, which PostgreSQL cannot store in a text column. */
+const storableUrl = (url: string): string => redactUrl(url).replaceAll('\0', '');
+
+/** Reads the title and returns the redacted row. */
+async function readLastPage({ live, hiddenUrls }: PageReading, page: ChangedPage): Promise<LastPageRow> {
+  const { id, browser, secrets } = live;
+  // The title and the address of a page may contain text that was typed. The server does not know what clients type in a
+  // session without a log.
+  const mayContainUnknownText = (): boolean =>
+    live.redactTyped === undefined || live.cover !== undefined || hiddenUrls.has(page.url);
   const readTitle = (): Promise<string | undefined> =>
     withTimeout(TITLE_TIMEOUT_MS, 'the title of the last page', () => browser.titleOf(page)).catch(() => undefined);
-  // The title and the address of a page may contain text that a person typed.
-  const title = isHidden ? undefined : await readTitle();
-  const shownTitle = title === undefined || isAddress(title, page.url) ? '' : secrets.clean(title);
-  const pageTitle = boundedText(shownTitle, TITLE_CHARACTERS_MAX);
+  const title = mayContainUnknownText() ? undefined : await readTitle();
+  const isHidden = mayContainUnknownText(); // Checked again, because a hand-off may have begun meanwhile.
+  const shownTitle = isHidden || title === undefined || isAddress(title, page.url) ? '' : title;
+  const shownUrl = isHidden ? (page.url.split(/[?#]/, 1)[0] ?? '') : page.url;
+  const clean = (text: string): string => {
+    const cleanText = secrets.clean(bounded(text));
+    return live.redactTyped?.(cleanText) ?? cleanText;
+  };
   return {
     id,
-    pageUrl: redactUrl(secrets.clean(isHidden ? (page.url.split(/[?#]/, 1)[0] ?? '') : page.url)).replaceAll('\0', ''),
-    pageTitle: redactText(pageTitle).replaceAll('\0', ''),
+    pageUrl: storableUrl(clean(shownUrl)),
+    pageTitle: redactText(boundedText(clean(shownTitle), TITLE_CHARACTERS_MAX)).replaceAll('\0', ''),
   };
 }
 

@@ -82,6 +82,11 @@ export class LiveSession {
   readonly egress: SessionEgress;
   /** Receives the commands of clients; set before the first client connects. */
   tap: CommandTap | undefined;
+  /**
+   * Redacts text that clients typed. Set by the log watcher, before the first client connects. Undefined if the session
+   * has no log: what clients type is then not known.
+   */
+  redactTyped: ((text: string) => string) | undefined;
   /** Secrets that the service typed into pages of the session. They are never shown. */
   readonly secrets = new SecretTexts();
   /** Content types of documents. Filled by the log watcher, so it is empty if the session has no log. */
