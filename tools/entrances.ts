@@ -81,9 +81,16 @@ const UNGUARDED_BY_DESIGN: Readonly<Record<string, Readonly<Record<string, strin
   'server/entry/http/server.ts': {
     request: "Fastify's own, which answers what a handler throws",
     checkExpectation: "Fastify's own, as for every other request",
-    connection: 'keeps the socket without reading from it',
   },
-  'server/entry/forward/peer-listener.ts': { connection: 'keeps the socket without reading from it' },
+  'server/entry/http/graceful-close.ts': {
+    connection: 'keeps the socket without reading from it',
+    request: 'counts responses without looking at the request',
+  },
+  'server/kit/accept-backlog.ts': { connection: 'counts connections without reading from them' },
+  'server/entry/forward/peer-listener.ts': {
+    connection: 'keeps the socket without reading from it',
+    secureConnection: 'passes the socket to the HTTP server without reading from it',
+  },
   'server/entry/cdp/relay.ts': { data: 'counts bytes without reading them' },
   'server/entry/http/json-body.ts': { 'JSON.parse': 'reports what is wrong with a body; Fastify awaits it' },
   'server/entry/http/repeats.ts': { 'JSON.parse': OWN_BYTES_REASON },

@@ -29,9 +29,11 @@ const REAL_TIMERS: Readonly<Record<string, string>> = {
   'server/domain/live/front-end.ts': 'how long the files of DevTools may take to be read from a Chromium',
   'server/domain/sessions/warm-pool.ts': 'how long a Chromium may take to start',
   'server/entry/http/early-response.ts': 'how long the body of a refused request is read',
-  'server/entry/http/server.ts': 'how long a request, and the end of the server, may take',
+  'server/entry/http/server.ts': 'how long a request may take',
+  'server/entry/http/graceful-close.ts': 'how long last requests and the end of the server may take',
   'server/entry/cdp/relay.ts': 'how long a client is given to close',
   'server/entry/cdp/upgrade.ts': 'how long a refused client is given to close',
+  'server/entry/forward/peer-listener.ts': 'how long handshakes may take when the listener closes',
   'server/entry/forward/forwarder.ts': 'how long a connection to another host may take',
   'server/entry/live/viewer.ts': 'how long a viewer is given to close',
 };

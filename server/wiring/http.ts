@@ -118,14 +118,18 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
       },
     }),
   );
-  return withPeerListener(foundation, http);
+  return withPeerListener(runtime, foundation, http);
 }
 
-async function withPeerListener({ config, scope, peerTls }: Foundation, http: Http): Promise<Http> {
+async function withPeerListener(
+  { clock }: Pick<Runtime, 'clock'>,
+  { config, scope, peerTls }: Foundation,
+  http: Http,
+): Promise<Http> {
   const address = peerAddress(config);
   if (!address) return http;
   const listener = scope.own(
-    await listenForPeers(http.server, address, 'port' in address ? peerTls.certificate : undefined),
+    await listenForPeers(http.server, address, 'port' in address ? peerTls.certificate : undefined, clock),
   );
   peerTls.onRenewed(certificate => listener.renew(certificate));
   return http;

@@ -21,7 +21,7 @@ export class MaskedRequests {
   readonly #ids = new Set<string>();
   #isIncomplete = false;
 
-  /** Must be called with each event of the hand-off. */
+  /** Must be called with every CDP event that arrives during a masked hand-off. */
   observe(event: Buffer): void {
     const id = REQUEST_STARTED_PATTERN.exec(event.toString('latin1', 0, HEAD_BYTES))?.[1];
     if (id === undefined) return;

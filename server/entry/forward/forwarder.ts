@@ -164,7 +164,7 @@ export class Forwarder implements Closeable {
       if (isLiving({ id })) continue;
       const goneSinceMs = this.#goneSince.get(id) ?? nowMs;
       this.#goneSince.set(id, goneSinceMs);
-      if (nowMs - goneSinceMs >= GONE_TIMEOUT_MS) connection.destroy(new Error('the host is lost'));
+      if (nowMs - goneSinceMs >= GONE_TIMEOUT_MS) connection.destroy(new Error('the host is no longer alive'));
     }
   }
 

@@ -206,7 +206,7 @@ function refuseUnsupportedByEngine(body: CreateSession, settings: BrowserSetting
   if (!unsupportedSetting) return;
   const otherEngines = ENGINES.filter(other => other !== engine);
   throw fault('feature_unavailable', `The engine ${engine} ${unsupportedSetting.why} (${unsupportedSetting.field}).`, {
-    advice: `Set ${ENGINE_FIELD} to ${otherEngines.join(' or ')}, or omit the field. The session was not created.`,
+    advice: `Set ${ENGINE_FIELD} to ${otherEngines.join(' or ')}, or omit ${unsupportedSetting.field}. The session was not created.`,
     details: { field: unsupportedSetting.field, setting: unsupportedSetting.field },
   });
 }

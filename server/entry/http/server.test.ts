@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { Registry } from 'prom-client';
 import { parse } from 'yaml';
@@ -15,6 +16,7 @@ import type { Application } from '../../../contract/applications.ts';
 import type { Issue, Warning } from '../../../contract/common.ts';
 import { BROWSER_LIMITS_DEFAULT } from '../../../contract/limits.ts';
 import { OPERATION_IDS, operation, pathsOf } from '../../../contract/operations.ts';
+import { claimFreePort } from '../../../tests/harness/free-port.ts';
 import { serviceDocuments } from '../../domain/config/service-documents.ts';
 import type { ContextMethods } from '../../domain/contexts/contexts.ts';
 import type { Events } from '../../domain/events/api.ts';
@@ -31,6 +33,7 @@ import { type AccountId, type ApplicationId, type HostId, type KeyId, newId, typ
 import type { Log, LogFields } from '../../kit/log.ts';
 import { noTracer } from '../../kit/trace.ts';
 import { WorkerPool } from '../../kit/worker-pool.ts';
+import { listenForPeers } from '../forward/peer-listener.ts';
 import { type Http, type HttpParts, openHttp } from './server.ts';
 
 const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11';
@@ -1025,6 +1028,84 @@ test('close answers requests that have arrived but have not been read', async ()
   const closed = closingServer.close(); // In the same turn, so that the server has read neither request.
   for (const response of await responses)
     assert.match(response, /^HTTP\/1\.1 200 OK\r\n(?:.+\r\n)*connection: close\r\n/i);
+  await closed;
+});
+
+for (const sender of ['a client', 'another host'])
+  test(`close waits for a request of ${sender} that is in progress, and then closes its connection`, async () => {
+    const isRead = Promise.withResolvers<void>();
+    const view = Promise.withResolvers<SessionView>();
+    const closingServer = await serve({
+      sessions: {
+        ...SESSIONS,
+        read: () => {
+          isRead.resolve();
+          return view.promise;
+        },
+      },
+    });
+    const port = await claimFreePort();
+    const peers = await listenForPeers(closingServer.server, { host: '127.0.0.1', port }, undefined, systemClock);
+    const url = sender === 'another host' ? `http://127.0.0.1:${port}` : closingServer.url;
+    const response = fetch(`${url}/v1/browsers/sessions/${ID}`, { headers: { authorization: `Bearer ${KEY}` } });
+    await isRead.promise;
+    await peers.close();
+    let isClosed = false;
+    const closed = closingServer.close().then(() => {
+      isClosed = true;
+    });
+    await setTimeout(100); // By then, the listening sockets are closed.
+    assert.ok(!isClosed);
+    view.resolve(VIEW);
+    const { status, headers } = await response;
+    assert.deepEqual([status, headers.get('connection')], [200, 'close']);
+    await closed;
+  });
+
+test('close sends the whole of a large response to a client that reads slowly', async () => {
+  const isRead = Promise.withResolvers<void>();
+  const view = Promise.withResolvers<SessionView>();
+  const closingServer = await serve({
+    sessions: {
+      ...SESSIONS,
+      read: () => {
+        isRead.resolve();
+        return view.promise;
+      },
+    },
+  });
+  const socket = connect(Number(new URL(closingServer.url).port), '127.0.0.1');
+  socket.write(`GET /v1/browsers/sessions/${ID} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`);
+  await isRead.promise;
+  const closed = closingServer.close();
+  await setTimeout(100); // By then, the listening sockets are closed.
+  const note = 'x'.repeat(8_000_000);
+  view.resolve({ ...VIEW, userMetadata: { note } });
+  await setTimeout(300); // The client reads nothing meanwhile.
+  assert.ok((await text(socket)).includes(`"note":"${note}"`));
+  await closed;
+});
+
+test('close does not fail if another host resets a connection in the meantime', async () => {
+  const isRead = Promise.withResolvers<void>();
+  const closingServer = await serve({
+    sessions: {
+      ...SESSIONS,
+      read: () => {
+        isRead.resolve();
+        return new Promise(() => {});
+      },
+    },
+  });
+  const port = await claimFreePort();
+  const peers = await listenForPeers(closingServer.server, { host: '127.0.0.1', port }, undefined, systemClock);
+  const socket = connect(port, '127.0.0.1');
+  socket.write(`GET /v1/browsers/sessions/${ID} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`);
+  await isRead.promise;
+  await peers.close();
+  const closed = closingServer.close();
+  await setTimeout(100); // By then, the listening sockets are closed.
+  socket.resetAndDestroy();
   await closed;
 });
 

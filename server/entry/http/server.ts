@@ -1,8 +1,7 @@
 // The HTTP server: limits, hooks for every request, routes and errors. Operations are bound in bind.ts.
 import { rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
-import { Server as NetServer, type Socket } from 'node:net';
-import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
+import type { Socket } from 'node:net';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Registry } from 'prom-client';
 import { operation } from '../../../contract/operations.ts';
@@ -62,6 +61,7 @@ import { type ExtensionMethods, extensionHandlers } from './extensions.ts';
 import { failureOf } from './failures.ts';
 import { type FileMethods, fileHandlers } from './files.ts';
 import { FORM_TYPE, readFormBody } from './form-body.ts';
+import { gracefulClose } from './graceful-close.ts';
 import { type HandoffMethods, handoffHandlers } from './handoffs.ts';
 import { type HostMethods, hostHandlers } from './host.ts';
 import { identityHandlers } from './identity.ts';
@@ -109,14 +109,6 @@ const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 /** The maximum number of TCP connections at once, including CDP clients and viewers. Further ones are closed. */
 const CONNECTIONS_MAX = 5000;
 const LOG_INTERVAL_MS = 60_000;
-/** How long requests in progress may take when the server is closing. */
-const CLOSE_GRACE_MS = 5000;
-/** How long waiting connections are still accepted when the server closes. Clients may connect without a pause. */
-const ACCEPT_MAX_MS = 500;
-/** How long requests are still accepted on open connections when the server closes. */
-const LAST_REQUESTS_MS = 50;
-/** The backlog is empty after this many turns of the event loop without a new connection. The first may have begun. */
-const IDLE_TURNS = 2;
 
 const SECURITY_HEADERS = {
   'x-content-type-options': 'nosniff',
@@ -196,15 +188,10 @@ export interface Http extends Closeable {
 export async function openHttp(parts: HttpParts): Promise<Http> {
   await rm(parts.incomingDir, { recursive: true, force: true }); // Removes partial uploads of a server that was killed.
   const { app, server } = await buildHttp(parts);
-  const sockets = new Set<Socket>();
-  server.on('connection', socket => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-  });
+  const close = gracefulClose(app, server, parts.clock);
   limitConnections(server, parts);
-  app.addHook('preClose', () => answerLastRequests(server, sockets, parts.clock));
-  const url = await listen(app, parts.listen);
-  return { server, url, close: () => closeWithin(app, sockets, CLOSE_GRACE_MS) };
+  const url = await listen(app, parts.listen, close);
+  return { server, url, close };
 }
 
 /** Requests are checked against the schemas of the contract instead. */
@@ -490,53 +477,17 @@ function limitConnections(server: Server, { clock, log }: Pick<HttpParts, 'clock
   });
 }
 
-// ---- listening and closing -----------------------------------------------------------------------------------------
+// ---- listening -----------------------------------------------------------------------------------------------------
 
-async function listen(app: FastifyInstance, { host, port }: HttpParts['listen']): Promise<string> {
+async function listen(
+  app: FastifyInstance,
+  { host, port }: HttpParts['listen'],
+  close: () => Promise<void>,
+): Promise<string> {
   try {
     return await app.listen({ host, port });
   } catch (error) {
-    await app.close();
+    await close();
     throw listenFailure(`${host}:${port}`, error, 'Choose another address with BERTH_LISTEN.');
-  }
-}
-
-/**
- * Stops listening, and answers requests that have arrived or arrive within `LAST_REQUESTS_MS`, with `Connection: close`.
- * Without this, Node closes a connection without an answer if its request has not been read yet.
- */
-async function answerLastRequests(server: Server, sockets: ReadonlySet<Socket>, clock: Clock): Promise<void> {
-  await acceptBacklog(server, clock);
-  NetServer.prototype.close.call(server); // Unlike the method of the HTTP server, it leaves idle connections open.
-  if (sockets.size === 0) return;
-  await sleep(LAST_REQUESTS_MS);
-  await setImmediate(); // The timer may have fired late, before sockets were read. This waits until they are.
-  for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy(); // No request was sent on it.
-}
-
-/** Waits until no connection is left that the kernel has established. Node accepts one in each turn of the event loop. */
-async function acceptBacklog(server: Server, clock: Clock): Promise<void> {
-  const startedMs = clock.monotonicMs();
-  let acceptedCount = 0;
-  const count = (): void => void acceptedCount++;
-  server.on('connection', count);
-  for (let idleTurns = 0; idleTurns < IDLE_TURNS && clock.monotonicMs() - startedMs < ACCEPT_MAX_MS; ) {
-    const countBefore = acceptedCount;
-    await setImmediate();
-    idleTurns = acceptedCount === countBefore ? idleTurns + 1 : 0;
-  }
-  server.off('connection', count);
-}
-
-/** Waits for requests in progress. Destroys every socket that is open after `ms`, including upgraded ones. */
-async function closeWithin(app: FastifyInstance, sockets: ReadonlySet<Socket>, ms: number): Promise<void> {
-  const destroyAll = (): void => {
-    for (const socket of sockets) socket.destroy();
-  };
-  const interval = setInterval(destroyAll, ms); // Repeated, because a connection may be accepted just afterwards.
-  try {
-    await app.close();
-  } finally {
-    clearInterval(interval);
   }
 }

@@ -172,7 +172,7 @@ async function askHosts<T>(placedRequest: PlacedRequest<T>, ticket: QueueTicket)
 const bodyOf = ({ body }: FastifyRequest): Buffer =>
   body === undefined || body === null ? Buffer.alloc(0) : Buffer.from(JSON.stringify(body));
 
-/** Answers on this host. Returns the refusal if the create is not admitted, and throws any other error. */
+/** Handles the request on this host. Returns the refusal if the create is not admitted, and throws any other error. */
 async function runHere<T>({ request, run }: PlacedRequest<T>, ticket: QueueTicket): Promise<Admission<T>> {
   noteTicket(request.raw, ticket);
   try {
