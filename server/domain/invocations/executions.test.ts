@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { TestClock } from '../../../tests/harness/test-clock.ts';
 import type { InvocationEnd, InvocationRow } from '../../engines/store/rows/invocations.ts';
 import { type ApplicationId, type HostId, type InvocationId, type KeyId, newId } from '../../kit/ids.ts';
@@ -84,6 +85,68 @@ test('leaves a recovered read call to the next process if the service stops whil
   await executions.close();
   await recoveryRejection;
   assert.deepEqual(ends, []);
+});
+
+test('does not run a call again if it ends while the open rows are being read', async () => {
+  const run = Promise.withResolvers<object>();
+  const written = Promise.withResolvers<void>();
+  let prepared = 0;
+  const executions = executionsWith({
+    rows: {
+      dispatch: async () => ({ ...row, state: 'dispatched' }),
+      end: async (_: InvocationId, end: InvocationEnd) => {
+        written.resolve();
+        return { ...row, ...end };
+      },
+      listOpen: async () => {
+        run.resolve({ state: 'succeeded', output: {} });
+        await written.promise;
+        await setImmediate(); // The call ends.
+        return [{ ...row, state: 'dispatched' }];
+      },
+    },
+    keys: { get: async () => key },
+    catalogue: { findRevision: async () => operation },
+    openInput: async () => ({}),
+    managed: {
+      releaseLeftoverSessions: async () => {},
+      prepare: async () => {
+        prepared += 1;
+        return { run: () => run.promise, release: async () => {} };
+      },
+    },
+  });
+  await executions.start(caller, row, operation, {});
+  assert.deepEqual(await executions.recover(), { recovered: 0 });
+  assert.equal(prepared, 1);
+});
+
+test('does not run a call again if it begins while the open rows are being read', async () => {
+  const run = Promise.withResolvers<object>();
+  let prepared = 0;
+  const executions: Executions = executionsWith({
+    rows: {
+      dispatch: async () => ({ ...row, state: 'dispatched' }),
+      end: async (_: InvocationId, end: InvocationEnd) => ({ ...row, ...end }),
+      listOpen: async () => {
+        await executions.start(caller, row, operation, {});
+        return [row];
+      },
+    },
+    keys: { get: async () => key },
+    catalogue: { findRevision: async () => operation },
+    openInput: async () => ({}),
+    managed: {
+      releaseLeftoverSessions: async () => {},
+      prepare: async () => {
+        prepared += 1;
+        return { run: () => run.promise, release: async () => {} };
+      },
+    },
+  });
+  assert.deepEqual(await executions.recover(), { recovered: 0 });
+  assert.equal(prepared, 1);
+  run.resolve({ state: 'succeeded', output: {} });
 });
 
 /** The rows of open invocations. The ends that are written are added to `ends`. */

@@ -303,15 +303,18 @@ export class Executions {
   async recover(): Promise<{ recovered: number }> {
     for (const ending of [...this.#unwrittenEndings.values()]) await this.#write(ending);
     if (this.#isClosed) return { recovered: 0 };
-    const openRows = await this.#parts.rows.listOpen(
-      this.#parts.host,
-      RECOVERY_BATCH_SIZE + this.#runningInvocations.size,
-    );
-    const isUntracked = ({ id }: InvocationRow): boolean =>
-      !this.#runningInvocations.has(id) && !this.#heldIds.has(id) && !this.#unwrittenEndings.has(id);
-    const leftoverRows = openRows.filter(isUntracked).slice(0, RECOVERY_BATCH_SIZE);
+    // An invocation that ends or begins while the rows are read must not be run again. The state in its row prevents a
+    // second effect in any case.
+    const trackedBefore = this.#trackedIds();
+    const openRows = await this.#parts.rows.listOpen(this.#parts.host, RECOVERY_BATCH_SIZE + trackedBefore.length);
+    const trackedIds = new Set([...trackedBefore, ...this.#trackedIds()]);
+    const leftoverRows = openRows.filter(({ id }) => !trackedIds.has(id)).slice(0, RECOVERY_BATCH_SIZE);
     for (const row of leftoverRows) await this.#tryToRecover(row);
     return { recovered: leftoverRows.length };
+  }
+
+  #trackedIds(): InvocationId[] {
+    return [...this.#runningInvocations.keys(), ...this.#heldIds, ...this.#unwrittenEndings.keys()];
   }
 
   /**

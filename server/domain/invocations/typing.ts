@@ -73,8 +73,8 @@ export class PageTyping {
   }
 
   /**
-   * Adds a secret that is not typed into a page, such as the pass with which the driver connects, to the secrets of the
-   * session, so that errors do not contain it.
+   * Adds a secret that is not typed into a page, such as the pass in the address of the driver's connection, to the
+   * secrets of the session, so that errors do not contain it.
    */
   addSecret(session: SessionId, text: string): void {
     this.#parts.secretsOf(session)?.add(text);
