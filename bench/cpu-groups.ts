@@ -68,15 +68,15 @@ export class CpuGroup {
 /** Counts the CPU seconds of one running server and its browsers. */
 export class ServerCpuMeter {
   readonly #pid: number;
-  readonly #boxFolders: readonly string[];
+  readonly #boxCgroupFolders: readonly string[];
   readonly #serverGroup: CpuGroup;
   readonly #postgresGroup: CpuGroup;
 
   constructor(server: TestServer, name: string) {
     const groupName = `berth-${installIdOf(server.dataDir)}`;
     this.#pid = server.pid;
-    this.#boxFolders = foldersNamed(groupName);
-    if (this.#boxFolders.length === 0)
+    this.#boxCgroupFolders = foldersNamed(groupName);
+    if (this.#boxCgroupFolders.length === 0)
       throw new Error(
         `there is no cgroup ${groupName} below ${ROOT}. Run the benchmark as root, with the cpuacct controller mounted.`,
       );
@@ -87,7 +87,7 @@ export class ServerCpuMeter {
   read(): CpuSeconds {
     const server = cpuSecondsOf([this.#pid]);
     return {
-      chromium: this.#boxFolders.reduce((sum, folder) => sum + cpuSecondsIn(folder), 0),
+      chromium: this.#boxCgroupFolders.reduce((sum, folder) => sum + cpuSecondsIn(folder), 0),
       server,
       postgres: this.#postgresGroup.seconds,
       helpers: this.#serverGroup.seconds - server,

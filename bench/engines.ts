@@ -1,7 +1,7 @@
 // `node bench/engines.ts [--rounds N]`: measures the cost of a session on each engine. The engines alternate within
-// each round. The figures are the CPU seconds of a session, including those of the server, the milliseconds from a cold
-// create to the title of a page, the milliseconds of a release, and the memory of idle sessions with a page. Needs root
-// and cpuacct.
+// each round. The figures of a session are its CPU seconds, including those of the server, the time from a create without a
+// warm browser until the title of a page has been read, and the time of its release, both in milliseconds. Also measures
+// the memory of idle sessions with a page. Requires root and the cgroup controller cpuacct.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';

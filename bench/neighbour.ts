@@ -143,7 +143,7 @@ async function measureRound(
     await probe.take();
     await load();
     const latencies = await probe.take();
-    if (latencies.count === 0) throw new Error(`the probe got no answer beside: ${name}`);
+    if (latencies.count === 0) throw new Error(`the probe received no response during the measurement "${name}"`);
     const quietP99 = measurements[0]?.latencies.p99 ?? latencies.p99;
     measurements.push({ name, latencies, ratio: latencies.p99 / quietP99 });
   };

@@ -81,7 +81,8 @@ function readOrCreateHostId(dataDir: string, clock: Clock): HostId {
 
 function readOrCreateSecret(dataDir: string): Secret {
   const text = readOrCreate(join(dataDir, 'secret'), () => randomBytes(SECRET_BYTES).toString('hex'));
-  if (text.length < 2 * SECRET_BYTES) throw invalidContentFault(join(dataDir, 'secret'), 'a secret');
+  if (text.length < 2 * SECRET_BYTES)
+    throw invalidContentFault(join(dataDir, 'secret'), `a secret of at least ${2 * SECRET_BYTES} characters`);
   return new Secret(text);
 }
 

@@ -286,7 +286,7 @@ async function findApplication(store: Store, idOrName: string | undefined): Prom
   const account = await store.accounts.first();
   const [first, second] = account ? await store.applications.list(account.id, { limit: 2 }) : [];
   if (first && second)
-    throw new Fault('invalid_request', 'There are several applications.', {
+    throw new Fault('invalid_request', 'The account has several applications.', {
       advice: 'Select one with --application ID or --application NAME.',
     });
   return first;

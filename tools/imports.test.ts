@@ -56,7 +56,7 @@ test('does not treat words in comments, strings, templates and regular expressio
   assert.deepEqual(importLines(text), ['6 ./i.ts']);
 });
 
-test('finds an import in the code inside a template', () => {
+test('finds an import in an expression inside a template literal', () => {
   assert.deepEqual(importLines("const a = `x ${await import('./a.ts')} ${{ b: '}' }.b} y`;\nimport './c.ts';"), [
     '1 ./a.ts',
     '2 ./c.ts',

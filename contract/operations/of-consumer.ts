@@ -2,7 +2,7 @@
 import { ConsumerParams } from '../consumers.ts';
 
 export const COMMANDS_PATH = '/v1/consumer/applications/{appId}/providers/{providerId}';
-/** Commands of consumers who are signed in. */
+/** The fields that all commands of signed-in consumers share. */
 export const CONSUMER_COMMAND = {
   tag: 'Consumers',
   method: 'POST',

@@ -1,4 +1,4 @@
-// The wiring of credit: queries, purchases, and the tasks that meter sessions and end overdue holds and checkouts.
+// The wiring of credit: queries, purchases, and the tasks that meter sessions and expire holds and checkouts.
 import { Credits } from '../domain/credits/credits.ts';
 import { expireHolds } from '../domain/credits/expiring.ts';
 import { type MeteringParts, meterSessions } from '../domain/credits/metering.ts';

@@ -24,7 +24,7 @@ writeFileSync(
 
 /** Working directories in which no process can be started: the worker emits an error, or `cluster.fork` throws. */
 const UNUSABLE_FOLDERS = { error: join(folder, 'missing'), exception: program };
-const setFolder = (cwd: string): void =>
+const setWorkingDirectory = (cwd: string): void =>
   cluster.setupPrimary({ exec: program, args: [], execArgv: [], cwd, serialization: 'json' });
 
 /**
@@ -51,12 +51,12 @@ for (const [how, unusableFolder] of Object.entries(UNUSABLE_FOLDERS))
     const waits: number[] = [];
     const sleep = async (ms: number): Promise<void> => {
       waits.push(ms);
-      if (waits.length === 4) setFolder(folder);
+      if (waits.length === 4) setWorkingDirectory(folder);
     };
-    setFolder(folder);
+    setWorkingDirectory(folder);
     const process = supervise(Object.assign(new ManualClock(), { sleep }));
     assert.deepEqual(await process.supervised.start(), ADDRESSES);
-    setFolder(unusableFolder);
+    setWorkingDirectory(unusableFolder);
     const nextReadyMessage = new Promise(resolve => cluster.once('message', resolve));
     killWorker();
     await withTimeLimit('the process to serve again', nextReadyMessage);
@@ -69,10 +69,10 @@ for (const [how, unusableFolder] of Object.entries(UNUSABLE_FOLDERS))
 
 test('stop ends a process that is waiting for its next start after the kernel refused a start', async () => {
   const clock = new ManualClock();
-  setFolder(folder);
+  setWorkingDirectory(folder);
   const { supervised, events } = supervise(clock);
   await supervised.start();
-  setFolder(UNUSABLE_FOLDERS.error);
+  setWorkingDirectory(UNUSABLE_FOLDERS.error);
   killWorker();
   await eventually('the wait before the restart', () => clock.sleeperCount === 1);
   await clock.advance(1);
@@ -83,7 +83,7 @@ test('stop ends a process that is waiting for its next start after the kernel re
 
 for (const [how, unusableFolder] of Object.entries(UNUSABLE_FOLDERS))
   test(`a process whose first start the kernel refuses (reported as an ${how}) ends with exit code 1`, async () => {
-    setFolder(unusableFolder);
+    setWorkingDirectory(unusableFolder);
     const { supervised, events } = supervise(new ManualClock());
     assert.equal(await withTimeLimit('the start to fail', supervised.start()), undefined);
     assert.equal(await supervised.whenEnded, 1);

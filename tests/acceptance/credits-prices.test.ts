@@ -57,15 +57,9 @@ assert.equal(overlayResponse.status, 200, overlayResponse.text);
 
 const input = { url: `${pages.url}/plain`, as: 'text' };
 let callCount = 0;
-const callOrder = (id: string, orderId: string, more: object = {}) => {
+const callOrder = (id: string, orderId: string, extraFields: object = {}) => {
   callCount += 1;
-  return invoke(
-    server,
-    key,
-    id,
-    { orderId },
-    { headers: { 'idempotency-key': `call ${callCount}` }, extraFields: more },
-  );
+  return invoke(server, key, id, { orderId }, { headers: { 'idempotency-key': `call ${callCount}` }, extraFields });
 };
 const priceSettings = { price: { microCredits: PRICE } };
 await owner.publish('orders.cancel', cancelOrderOperation(upstream, priceSettings));

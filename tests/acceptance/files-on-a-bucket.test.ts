@@ -1,5 +1,5 @@
-// Files and contexts with an S3 bucket instead of the disk: stored, read, and deleted from the bucket. The slow
-// version, files-on-a-bucket.slow.test.ts, runs all acceptance tests for files.
+// Files and contexts are stored in, read from and deleted from an S3 bucket instead of the disk. The slow version,
+// files-on-a-bucket.slow.test.ts, runs all acceptance tests for files.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { after, describe, it } from 'node:test';

@@ -58,8 +58,8 @@ shop.respondTo('/orders/', (_, response) => sendJson(response, 200, { state: 'ca
 /** Addresses that sessions and operations may reach. */
 const allowedAddresses = [pages, shop].map(({ settings }) => settings.BERTH_EGRESS_ALLOW).join(',');
 /**
- * The path to the second host, which accepts connections from other hosts only over TLS. The first host and the front
- * accept such connections without TLS.
+ * The relay in front of the second host, which accepts connections from other hosts only over TLS. The first host and
+ * the front accept such connections without TLS.
  */
 const peerPath = await openPeerPath();
 const fleet = await startFleet({

@@ -52,7 +52,7 @@ const guide = new Guide('handed-over', {
 assert.match(guide.text, new RegExp(`^export BERTH_RATE_BROWSER_SECOND=${RATE}$`, 'm'));
 const owner = await Person.setUpOwner(server);
 const { key } = await issueAgentKey(server, { scopes: [...AGENT_KEY_SCOPES] });
-/** Passkeys are bound to a host name, so the pages for people are at localhost. */
+/** Passkeys are bound to a host name, so the pages that a person opens are at localhost. */
 const base = server.url.replace('127.0.0.1', 'localhost');
 /** The folder for screenshots in all sizes, which a person can review. Undefined if no screenshots are wanted. */
 const screenshotFolder = process.env.BERTH_SHOTS;

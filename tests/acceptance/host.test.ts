@@ -116,7 +116,7 @@ test('another account, and a token that is restricted to an application, cannot 
 });
 
 for (const look of [DESKTOP, DESKTOP_DARK, { ...DESKTOP, width: 1024 }, PHONE, PHONE_DARK])
-  test(`the examination of the host can be started with the keyboard, and the host page has no accessibility findings or overflow at ${look.width} pixels, ${look.colours}`, () =>
+  test(`the host check can be started with the keyboard, and the host page has no accessibility violations and does not overflow horizontally at ${look.width} pixels in the ${look.colours} theme`, () =>
     visitSessions(server, link, look, async watchedPage => {
       const { page } = watchedPage;
       await page.goto(`${server.url}/console/host`);

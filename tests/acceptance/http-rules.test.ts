@@ -563,7 +563,7 @@ const KEY_OPERATIONS = OPERATIONS_WITH_ID.filter(
 );
 
 for (const { method, path } of KEY_OPERATIONS)
-  test(`an id of another application returns 404: ${method} ${path}`, async () => {
+  test(`a request with an id of another application is refused with 404: ${method} ${path}`, async () => {
     const otherApp = await createOtherApplication();
     const url = path
       .replace('/agent/applications/{appId}', `/agent/applications/${otherApp.applicationId}`)
@@ -579,7 +579,14 @@ for (const { method, path } of KEY_OPERATIONS)
     if (/^\/v1\/(topups\/)?applications\/\{appId\}/.test(path) && !path.includes('{keyId}'))
       return assertForeignApplication(method, path, otherApp);
     const response = await server.api(method, url, { key, headers: { 'if-match': '"1"' }, ...(body ? { body } : {}) });
-    if (path.endsWith('/connect')) return assert.equal(response.body.code, 'upgrade_required');
+    if (path.endsWith('/connect')) {
+      // This path looks for the session only for a WebSocket upgrade.
+      assert.equal(response.body.code, 'upgrade_required');
+      const address = `${server.url.replace('http', 'ws')}${url}`;
+      const refusal = await expectUpgradeRefusal(address, { authorization: `Bearer ${key}` });
+      assert.deepEqual([refusal.status, refusal.body.code], [404, 'not_found']);
+      return;
+    }
     assert.equal(response.status, 404, response.text);
     assert.equal(response.body.code, 'not_found');
   });

@@ -371,7 +371,7 @@ test('the log can be streamed until the session ends, and a stream can continue 
   assert.equal(endedStreamResponse.status, 204);
 });
 
-test('the log can be read at the address that official clients use', async () => {
+test('the log can also be read at the path of the compatibility mount, /v1/sessions/{id}/logs', async () => {
   const reply = await server.api<SessionLog[]>('GET', `/v1/sessions/${worldVisit.session.id}/logs`);
   assert.equal(reply.status, 200);
   assert.ok(reply.body.length >= log.length);

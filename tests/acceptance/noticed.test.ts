@@ -1,6 +1,6 @@
-// Checks docs/what-pages-notice.md, which lists the properties by which a page can notice Berth. Each line is checked
-// in a session and in a Chromium that was started without Berth. No client is attached to the page during the check.
-// The page reports to its own server.
+// Checks docs/what-pages-notice.md, which lists what a page can observe, and how that differs between a session and
+// plain Chromium. Each line is checked in a session and in a Chromium that was started without Berth. No client is
+// attached to the page during the check. The page reports to its own server.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { PlainChromium } from '../harness/by-hand.ts';

@@ -89,7 +89,7 @@ test('WebRTC reveals no address to a page', () =>
     await client.close();
   }));
 
-test('Playwright can connect with the connect address as an http URL', () =>
+test('Playwright can connect to connectUrl with the scheme http instead of ws', () =>
   withSession({}, async ({ connectUrl }) => {
     const browser = await chromium.connectOverCDP(connectUrl.replace(/^ws/, 'http'));
     await firstPage(browser).goto(pages.a);

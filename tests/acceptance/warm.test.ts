@@ -97,7 +97,7 @@ test('a new session can claim a warm browser that is still starting, and the bro
   await browser.close();
 });
 
-test('a new session that finds a warm browser that hangs while it is starting gets a browser of its own', async () => {
+test('if the warm browser hangs while starting, a create does not wait for it and starts another browser', async () => {
   const faultyChromium = await createFaultyChromium();
   const server = await startServer({ env: { BERTH_WARM: '1', BERTH_SLOTS: '3', BERTH_CHROMIUM: faultyChromium.path } });
   await waitForWarmBrowsers(server, 1);

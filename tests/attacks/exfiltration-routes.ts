@@ -39,7 +39,7 @@ export const SCRIPTS: Readonly<Record<string, string>> = {
     'oninstall = event => event.waitUntil(fetch(new URL(location).searchParams.get("to"), { mode: "no-cors" }).catch(() => {}))',
 };
 
-/** Ways that work in a session without a network policy. */
+/** Routes by which data leaves a session that has no network policy. */
 export const LEAVING_ROUTES: Readonly<Record<string, Route>> = {
   'the page moves': scriptRoute(it => `location.href = '${targetUrl(it)}'`),
   'the client moves the page': it => it.send('Page.navigate', { url: targetUrl(it) }),

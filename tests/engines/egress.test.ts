@@ -492,7 +492,7 @@ test('the proxy applies backpressure to the sender when the reader is slow', asy
   wire.socket.destroy();
 });
 
-test('the proxy rejects, counts and reports a forbidden request, and the response shows only the rule', async t => {
+test('the proxy rejects, counts and reports a forbidden request, and the response names the rule but not the address', async t => {
   const reportedRefusals: Refusal[] = [];
   const fixture = await openFixture(t, {
     hosts: { 'inside.test': '10.9.9.9' },

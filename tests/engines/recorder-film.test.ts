@@ -111,7 +111,7 @@ async function recordFilm(
   };
   const pipeline = new Pipeline({
     ...{ session: SESSION, folder, encodeQueue: sharedQueue ?? encodeQueue, sink, clock, log: silentLog },
-    mayHold: () => sharedQueue !== undefined,
+    mayHoldBack: () => sharedQueue !== undefined,
   });
   const [first] = shownFrames;
   assert.ok(first);

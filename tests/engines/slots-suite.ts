@@ -179,7 +179,7 @@ export function describeSlots(form: Form): void {
       await assertLeavesNothing(box);
     });
 
-    test('the end of the error output of the program is kept', async () => {
+    test('the last part of the standard error of the program is kept', async () => {
       const box = await startGuest(slots);
       sendWithoutReply(
         box,

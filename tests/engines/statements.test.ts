@@ -108,7 +108,7 @@ for (const [price, max] of [
   [0, INVOKE_STATEMENTS_MAX],
   [7, PRICED_INVOKE_STATEMENTS_MAX],
 ] as const)
-  test(`a call of an HTTP operation with a price of ${price} sends at most ${max} statements`, async () => {
+  test(`a call of an HTTP operation with a price of ${price} takes at most ${max} SQL statements`, async () => {
     const owner = await Owner.open(server);
     await owner.publish(`read.at${price}`, {
       ...{ title: 'Read', description: 'Reads.', kind: 'http', effect: 'read', inputSchema: { type: 'object' } },

@@ -29,13 +29,13 @@ describeControls('embedded', async scope => ({
   log: silentLog,
   clock,
 }));
-describeControls('DATABASE_URL', async scope => {
+describeControls('external', async scope => {
   const server = await startForeignServer(scope);
   return { databaseUrl: server.url, dataDir: makeTemporaryFolder(scope, 'unused'), log: silentLog, clock };
 });
 
 function describeControls(name: string, prepare: (scope: Scope) => Promise<StoreOptions>): void {
-  describe(`control of sessions in the store on ${name}`, () => {
+  describe(`control of sessions in the store, ${name} database`, () => {
     const scope = new Scope();
     let store: Store;
     let application: ApplicationId;

@@ -1,4 +1,4 @@
-// Session events on the embedded PostgreSQL: each change has its event, and readers miss none.
+// Session events on the embedded PostgreSQL: every change is recorded as an event, and readers miss no event.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
@@ -340,7 +340,7 @@ describe('session events', () => {
       );
   });
 
-  it('at the event limit of a session, one event reports the limit, and only the events of the end are still written', async () => {
+  it('when a session reaches its event limit, one event reports this, and only the events of its end are recorded after that', async () => {
     const row = await aSession();
     const client = await connect();
     await client.query(

@@ -32,13 +32,13 @@ const NOW = new Date('2026-11-20T10:00:00.123Z');
 const clock = clockAt(NOW);
 
 describeLimits('embedded', async scope => ({ dataDir: makeTemporaryFolder(scope, 'limits'), log: silentLog, clock }));
-describeLimits('DATABASE_URL', async scope => {
+describeLimits('external', async scope => {
   const server = await startForeignServer(scope);
   return { databaseUrl: server.url, dataDir: makeTemporaryFolder(scope, 'unused'), log: silentLog, clock };
 });
 
 function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOptions>): void {
-  describe(`limits in the store on ${name}`, () => {
+  describe(`limits in the store, ${name} database`, () => {
     const scope = new Scope();
     let options: StoreOptions;
     let store: Store;

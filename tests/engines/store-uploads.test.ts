@@ -24,13 +24,13 @@ const clock = clockAt(NOW);
 const sum = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 describeUploads('embedded', async scope => ({ dataDir: makeTemporaryFolder(scope, 'uploads'), log: silentLog, clock }));
-describeUploads('DATABASE_URL', async scope => {
+describeUploads('external', async scope => {
   const server = await startForeignServer(scope);
   return { databaseUrl: server.url, dataDir: makeTemporaryFolder(scope, 'unused'), log: silentLog, clock };
 });
 
 function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreOptions>): void {
-  describe(`uploads in the store on ${name}`, () => {
+  describe(`uploads in the store, ${name} database`, () => {
     const scope = new Scope();
     let store: Store;
     let ownApplication: ApplicationId;

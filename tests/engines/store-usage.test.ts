@@ -27,7 +27,7 @@ const RELEASE_END: SessionEnd = { status: 'COMPLETED', reason: 'released' };
 const CRASH_END: SessionEnd = { status: 'ERROR', reason: 'crashed' };
 
 describeUsage('embedded', async scope => ({ dataDir: makeTemporaryFolder(scope, 'usage'), log: silentLog, clock }));
-describeUsage('DATABASE_URL', async scope => {
+describeUsage('external', async scope => {
   const server = await startForeignServer(scope);
   return { databaseUrl: server.url, dataDir: makeTemporaryFolder(scope, 'unused'), log: silentLog, clock };
 });

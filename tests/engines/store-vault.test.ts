@@ -18,13 +18,13 @@ import { makeTemporaryFolder, startForeignServer } from './store-fixtures.ts';
 const NOW = new Date('2026-11-20T10:00:00.123Z');
 
 describeVault('embedded', async scope => ({ dataDir: makeTemporaryFolder(scope, 'vault') }));
-describeVault('DATABASE_URL', async scope => ({
+describeVault('external', async scope => ({
   databaseUrl: (await startForeignServer(scope)).url,
   dataDir: makeTemporaryFolder(scope, 'vault'),
 }));
 
 function describeVault(name: string, prepare: (scope: Scope) => Promise<Omit<StoreOptions, 'log' | 'clock'>>): void {
-  describe(`rows of the vault on ${name}`, () => {
+  describe(`vault rows in the store, ${name} database`, () => {
     const scope = new Scope();
     let store: Store;
     let dataDir: string;

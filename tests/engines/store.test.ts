@@ -70,7 +70,7 @@ describeStore('embedded', async scope => {
   };
 });
 
-describeStore('DATABASE_URL', async scope => {
+describeStore('external', async scope => {
   const server = await startForeignServer(scope);
   return {
     options: { databaseUrl: server.url, dataDir: makeTemporaryFolder(scope, 'unused'), log: silentLog, clock },
@@ -81,7 +81,7 @@ describeStore('DATABASE_URL', async scope => {
 });
 
 function describeStore(name: string, prepare: (scope: Scope) => Promise<TestDatabase>): void {
-  describe(`store on ${name}`, () => {
+  describe(`store, ${name} database`, () => {
     const scope = new Scope();
     let database: TestDatabase;
     let store: Store;

@@ -69,7 +69,7 @@ test('after an upgrade, the configured limits are kept', async () => {
   assert.deepEqual(row?.configured, { browsers: { maxConcurrent: 7 } });
 });
 
-test('the account of the first start can be given an e-mail address and is found by this address', async () => {
+test('the account that was created at the first start can be given an e-mail address and is found by this address', async () => {
   const account = await store.accounts.first();
   assert.ok(account);
   assert.equal(await store.accounts.change(account.id, { email: 'ada@example.com' }), 'changed');

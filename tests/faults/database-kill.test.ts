@@ -200,7 +200,7 @@ test('changes to sessions during a database outage are written to their rows aft
 });
 
 for (const afterMs of [5, 200])
-  test(`every row is correct after PostgreSQL is killed ${afterMs} ms after create and release requests were sent`, async () => {
+  test(`rows, processes and slots agree after PostgreSQL is killed ${afterMs} ms after create and release requests were sent`, async () => {
     const sessions = await Promise.all(Array.from({ length: 2 }, () => server.createSession({ keepAlive: true })));
     const requests = [
       ...Array.from({ length: 2 }, () => server.api('POST', '/v1/browsers/sessions', { body: { keepAlive: true } })),

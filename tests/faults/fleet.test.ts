@@ -36,7 +36,7 @@ const OUTAGE_MS = isStandard ? 60_000 : (LEASE_SECONDS + 1) * 1000;
 /** The minimum time for which a host is paused. The pause lasts at least until its sessions have ended. */
 const PAUSE_MS_MIN = isStandard ? 30_000 : 0;
 const SESSIONS = '/v1/browsers/sessions';
-/** The credit that a second of a session costs, in microcredits. */
+/** The credit that a second of a session costs, in micro-credits. */
 const RATE = 1000;
 const GRANTED_CREDIT = 1000 * 1_000_000;
 /** The `limit` of list requests. It is greater than the number of sessions that this file creates. */

@@ -93,11 +93,11 @@ async function repeatCreate({ key, result }: Caller): Promise<Session> {
 
 async function restartAndAssertAgreement(): Promise<readonly string[]> {
   await server.kill('SIGKILL');
-  const boxesBefore = boxesOf(server.dataDir).map(({ id }) => id);
+  const boxIdsBefore = boxesOf(server.dataDir).map(({ id }) => id);
   await server.start();
   const openSessionIds = await assertOpenSessionsRespond(server);
   await assertAgrees(server, openSessionIds.length, WARM);
-  const keptBoxes = boxesOf(server.dataDir).filter(({ id }) => boxesBefore.includes(id));
+  const keptBoxes = boxesOf(server.dataDir).filter(({ id }) => boxIdsBefore.includes(id));
   assert.equal(keptBoxes.length, openSessionIds.length, 'only the browsers of sessions were adopted');
   return openSessionIds;
 }

@@ -62,7 +62,7 @@ export async function startFleet({
 }: FleetOptions = {}): Promise<TestFleet> {
   const scope = new Scope();
   const hosts: TestServer[] = [];
-  // The hosts are closed first, because they need the database in order to end.
+  // The hosts are closed first, because they need the database while they stop.
   after(async () => {
     for (const host of hosts) await host.close();
     await scope.close();

@@ -1,5 +1,5 @@
-// Extracts the text of a PDF file that Chromium wrote. Its streams are unpacked, and its glyphs are read with the
-// tables of their fonts.
+// Extracts the text of a PDF file that Chromium wrote. Decompresses its streams, and converts glyphs to text with
+// the ToUnicode tables of the fonts.
 import { inflateSync } from 'node:zlib';
 
 const STREAM = /stream\r?\n/g;

@@ -36,7 +36,8 @@ export async function startDatabase(
   const initdbArgs = ['-D', dataFolder, '-U', 'berth', '-A', 'trust', '-E', 'UTF8', '--no-sync'];
   const [setpriv = '', ...args] = as([join(binaries.folder, 'initdb'), ...initdbArgs]);
   const initdbResult = spawnSync(setpriv, args, { encoding: 'utf8' });
-  if (initdbResult.status !== 0) throw new Error(`initdb failed: ${initdbResult.stderr}`);
+  if (initdbResult.status !== 0)
+    throw new Error(`initdb failed: ${initdbResult.error?.message ?? initdbResult.stderr}`);
   appendFileSync(join(dataFolder, 'pg_hba.conf'), `host all all ${SUBNET}.0/24 trust\n`);
   const settings = [
     `listen_addresses=${address}`,

@@ -31,7 +31,7 @@ export async function listen(options: ListenOptions, signal: AbortSignal): Promi
       // For the stream of a session, status 204 means that the session has ended. For the stream of an application, it
       // means that the service is stopping, so the console reconnects.
       if (options.sessionId !== undefined && response.status === 204) return options.onState('over');
-      if (!response.body) throw new Error('the response has no event stream');
+      if (!response.body) throw new Error('the response has no body');
       options.onState('live');
       retryDelayMs = RETRY_FIRST_MS;
       for await (const event of eventsOf(response.body)) {

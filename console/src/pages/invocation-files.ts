@@ -7,7 +7,8 @@ export interface LinkedFile {
 }
 
 /**
- * Returns the files in an output, which may be any JSON value. Members that are not files of this service are left out.
+ * Returns the files in the members `artifact`, `artifacts` and `downloads` of an output, which may be any JSON value.
+ * Values without the form of a file with an http(s) link are left out.
  */
 export function filesIn(output: unknown): readonly LinkedFile[] {
   const { artifact, artifacts, downloads } = Object(output);

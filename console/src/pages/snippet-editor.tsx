@@ -10,13 +10,13 @@ export function SnippetEditor({ code, change }: { readonly code: string; readonl
   const [savedSnippets, setSavedSnippets] = useState(readSnippets);
   const [name, setName] = useState('');
   const choose = (chosenName: string): void => {
-    const snippet = [...savedSnippets, ...EXAMPLES].find(one => one.name === chosenName);
+    const snippet = [...savedSnippets, ...EXAMPLES].find(({ name }) => name === chosenName);
     if (!snippet) return;
     change(snippet.code);
     setName(savedSnippets.includes(snippet) ? snippet.name : '');
   };
-  const isSaved = savedSnippets.some(one => one.name === name);
-  const currentName = [...savedSnippets, ...EXAMPLES].find(one => one.code === code)?.name ?? '';
+  const isSaved = savedSnippets.some(snippet => snippet.name === name);
+  const currentName = [...savedSnippets, ...EXAMPLES].find(snippet => snippet.code === code)?.name ?? '';
   return (
     <Panel
       title="Snippet"
@@ -30,14 +30,14 @@ export function SnippetEditor({ code, change }: { readonly code: string; readonl
           {currentName === '' && <option value="">changed</option>}
           {savedSnippets.length > 0 && (
             <optgroup label="Kept in this browser">
-              {savedSnippets.map(one => (
-                <option key={one.name}>{one.name}</option>
+              {savedSnippets.map(snippet => (
+                <option key={snippet.name}>{snippet.name}</option>
               ))}
             </optgroup>
           )}
           <optgroup label="Examples">
-            {EXAMPLES.map(one => (
-              <option key={one.name}>{one.name}</option>
+            {EXAMPLES.map(example => (
+              <option key={example.name}>{example.name}</option>
             ))}
           </optgroup>
         </select>

@@ -367,6 +367,6 @@ const tooEarly = ({ id }: ActionRow, notBefore: Date): Error =>
 
 const notCancellable = ({ id, state }: ActionRow): Error =>
   fault('not_ready', `The Action ${id} can no longer be cancelled (status ${state}).`, {
-    advice: 'Read the invocation of the Action.',
+    advice: 'Read the invocation of the Action to see its result.',
     details: { status: isOpen(state) ? 'awaiting_approval' : state },
   });

@@ -13,10 +13,10 @@ export interface ExpiringParts {
   readonly clock: Clock;
 }
 
-/** Returns the number of reservations that were due. */
+/** Returns the number of holds that had expired, including those that were settled meanwhile. */
 export async function expireHolds({ store, audit, clock }: ExpiringParts): Promise<number> {
-  const dueHolds = await store.credits.listExpiredHolds(clock.now(), BATCH_MAX);
-  for (const { purposeId, purposeKind, applicationId, amount } of dueHolds)
+  const expiredHolds = await store.credits.listExpiredHolds(clock.now(), BATCH_MAX);
+  for (const { purposeId, purposeKind, applicationId, amount } of expiredHolds)
     await store.atomically(async trx => {
       if (!(await trx.credits.expire(purposeId, clock.now()))) return;
       const target = { kind: purposeKind, id: purposeId };
@@ -29,5 +29,5 @@ export async function expireHolds({ store, audit, clock }: ExpiringParts): Promi
       } as const;
       await audit.record({ ...BY_SERVICE, ...entry }, trx);
     });
-  return dueHolds.length;
+  return expiredHolds.length;
 }

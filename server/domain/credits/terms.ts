@@ -22,8 +22,8 @@ export const HOLD_BYTES = 10_000_000;
 export const CAPTURE_INTERVAL_MS = 60_000;
 
 /**
- * Returns the micro-credits to hold for `seconds`, at most `HOLD_SECONDS`, and for traffic. At least 1 if any rate is
- * above 0.
+ * Returns the micro-credits to hold for traffic and for `seconds`, of which at most `HOLD_SECONDS` count. At least 1 if
+ * `seconds` and any rate are above 0.
  */
 export const holdAmount = (rates: CreditRates, seconds: number): number =>
   meteredCost(rates, { seconds: Math.ceil(Math.max(0, Math.min(HOLD_SECONDS, seconds))), bytes: HOLD_BYTES });

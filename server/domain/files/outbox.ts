@@ -86,7 +86,10 @@ export class Outbox implements Closeable {
     await artifacts.remove(keys);
   }
 
-  /** Starts to store the files that are due. Must not be called while an earlier call is running. Resolves to the number of files stored since the last call. */
+  /**
+   * Starts to store the files that are due. Must not be called while an earlier call is running. Resolves to the number
+   * of files stored since the last call.
+   */
   async reconcile(): Promise<{ stored: number }> {
     const { rows, host, clock } = this.#parts;
     // An upload that ends while the rows are read must not begin again.

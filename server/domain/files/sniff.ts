@@ -1,5 +1,6 @@
-// Detects the media type of a file from its first bytes. For text, the file extension determines the type. The type is
-// information for users only: no decision depends on it, and files are served with `nosniff`.
+// Detects the media type of a file from its first bytes. For ZIP archives, and for text other than HTML, the
+// file extension determines the type. The type is information for users only: no decision depends on it, and files are
+// served with `nosniff`.
 
 const SIGNATURES: ReadonlyArray<readonly [offset: number, hex: string, type: string]> = [
   [0, '25504446', 'application/pdf'],

@@ -10,7 +10,7 @@ import type { LineOutcome, LineRequest } from './line.ts';
 import type { QueueTicket } from './line-ticket.ts';
 import type { OwnedKind } from './owners.ts';
 
-/** Another living host. */
+/** Another host of the fleet whose lease has not expired. */
 export type Peer = LivingHost;
 
 export interface PassOptions {

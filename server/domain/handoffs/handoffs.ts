@@ -1,5 +1,5 @@
-// The hand-offs API: who may list, read, claim, renew, complete and cancel which hand-off. The lease of the session
-// decides whether the operation is possible.
+// The hand-offs API: who may list, read, claim, renew, complete and cancel which hand-off. Whether an operation
+// is possible depends on the lease of the session.
 import type { PageQuery } from '../../../contract/common.ts';
 import { PAGE_LIMIT_DEFAULT } from '../../../contract/common.ts';
 import type {

@@ -50,7 +50,7 @@ function setUpTask(errorByAccount: Readonly<Record<string, Error | undefined>>) 
   return { task, said };
 }
 
-test('postpones an e-mail that cannot be written, and sends the e-mails to the other members', async () => {
+test('postpones an e-mail that cannot be composed or is rate-limited, and sends the e-mails to the other members', async () => {
   const { task, said } = setUpTask({
     broken: new Error('the definition cannot be read'),
     limited: fault('rate_limited', 'Too many e-mails.'),

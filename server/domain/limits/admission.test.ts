@@ -41,11 +41,11 @@ describe('termsOf', () => {
 });
 
 describe('quotaOf', () => {
-  test('quotaOf returns the number of sessions that remain after the create', () => {
+  test('quotaOf returns how many more sessions may run after this create', () => {
     assert.deepEqual(quotaOf(LIMITS, use(0, 0), NOW), { limit: 3, remaining: 2, resetSeconds: 5 });
   });
 
-  test('quotaOf returns the remaining creates per minute if fewer creates than sessions remain', () => {
+  test('quotaOf returns the remaining creates per minute if they are fewer than the sessions that may still run', () => {
     assert.deepEqual(quotaOf(LIMITS, use(0, 4), NOW), { limit: 5, remaining: 0, resetSeconds: 40 });
   });
 });
@@ -56,7 +56,7 @@ describe('refusalOf', () => {
     assert.deepEqual(refusalOf(LIMITS, use(3, 5), NOW), refusal);
   });
 
-  test('reports maxCreatesPerMinute, and retryAfterSeconds is the time until the oldest create is one minute old', () => {
+  test('if only maxCreatesPerMinute is reached, reports it, and retryAfterSeconds is the time until the oldest create is one minute old', () => {
     const refusal = { why: 'minute', limit: 5, used: 5, retryAfterSeconds: 40 };
     assert.deepEqual(refusalOf(LIMITS, use(0, 5), NOW), refusal);
   });

@@ -19,12 +19,12 @@ export interface Refusal {
   readonly retryAfterSeconds: number;
 }
 
-/** How long a create waited in the queue before it was refused, and at which position. */
+/** How long a create request waited in the queue before it was refused, and at which position. */
 export interface WaitDetails {
   readonly waitedMs: number;
-  /** The position of the create when it left the queue; 1 is the head. */
+  /** The position of the request when it left the queue; 1 is the head. */
   readonly position: number;
-  /** The length of the queue when the create left it, including this create. */
+  /** The length of the queue when the request left it, including this request. */
   readonly waiting: number;
 }
 

@@ -67,7 +67,7 @@ test('reports a failed read of the DevTools files as a fault, creates no folder,
   assert.equal(await frontEnd.of('Chrome/1'), '1');
 });
 
-test('replaces path characters when a version becomes a folder name, and finds no folder for an unsafe name', async () => {
+test('replaces path separators and leading dots when a version becomes a folder name, and finds no folder for an unsafe name', async () => {
   const { frontEnd } = open(async () => filesOf('Chrome/../../x'));
   assert.equal(await frontEnd.of('Chrome/1'), '_._.._x');
   for (const name of ['..', '.', '', '../1', '.new', 'a/b', '1\0'])

@@ -50,7 +50,7 @@ export class Viewing implements Closeable {
   readonly #watchPage: WatchPage;
   readonly #pages = new Map<string, { readonly target: ObservedTarget; readonly page: ViewedPage }>();
   readonly #iframeTargets = new Set<ObservedTarget>();
-  readonly #listeners = new Set<(page: string | undefined) => void>();
+  readonly #listeners = new Set<(pageId: string | undefined) => void>();
   readonly #openListeners = new Set<(openedPage: OpenedPage) => void>();
   readonly #closeController = new AbortController();
   readonly #icons = new Favicons(() => this.#notify(undefined));

@@ -8,7 +8,7 @@ import { reason } from '../../kit/fault.ts';
 import { boundedText, parseJson } from '../../kit/foreign.ts';
 import type { SessionId } from '../../kit/ids.ts';
 
-/** A server that is still running this long after an adoption is stable: the adoption did not make it exit. */
+/** How long a server must run after an adoption to count as stable: the adoption then did not make it exit. */
 export const STABILITY_WAIT_MS = 30_000;
 /**
  * A server may also end for a reason that leaves no note (SIGKILL, out of memory, power loss). After this many attempts

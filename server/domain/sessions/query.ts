@@ -101,7 +101,7 @@ class Reader {
     return quotedText;
   }
 
-  /** Skips a backslash; the character after it is taken literally. */
+  /** Skips a backslash. The character after it must be a quote or a backslash, and is taken literally. */
   #escape(): void {
     this.#at += 1;
     if (!this.#isAt("'") && !this.#isAt('\\')) this.fail("' or \\ after a backslash");

@@ -186,7 +186,8 @@ function claimSettingsOf<N extends SettingName>(name: N, stored: Partial<Setting
 }
 
 /**
- * Merges launch settings. If a variable or policy has several values, the last one is used. Unset settings are omitted.
+ * Merges launch settings. If a variable or policy has several values, the last one is used; of several engines or
+ * locales, the first one. Unset settings are omitted.
  */
 export function joinLaunchSettings(parts: readonly LaunchSettings[]): LaunchSettings {
   const engine = parts.find(part => part.engine !== undefined)?.engine;

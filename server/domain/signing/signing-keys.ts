@@ -125,7 +125,7 @@ export class SigningKeys {
     if (activeRow) return activeRow;
     await signingKeys.insertFirst(await this.#newRow());
     const createdRow = await signingKeys.active();
-    if (!createdRow) throw new Error('there is no signing key');
+    if (!createdRow) throw new Error('no active signing key was found after the first one was created');
     return createdRow;
   }
 

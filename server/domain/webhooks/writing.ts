@@ -56,7 +56,7 @@ export class DeliveryWriter {
   }
 
   /**
-   * The ids are sorted, so that they are in the order of the events although they are created in the same millisecond.
+   * The ids are sorted, so that they are in the order of the events even if they are created in the same millisecond.
    */
   #deliveries(webhook: WebhookRow, events: readonly SessionEventRow[]) {
     const now = this.#parts.clock.now();

@@ -39,7 +39,7 @@ export const downloadKey = (app: App, session: Session, download: string): Artif
 export const recordingPrefix = (app: App, session: Session): ArtifactPrefix =>
   prefix(app, 'sessions', session, 'recording');
 
-/** The init segment that segments with the same frame size share. */
+/** The init segment that all segments of a page with the same frame size share. */
 export const recordingInitKey = (app: App, session: Session, page: number, run: number): ArtifactKey =>
   key(app, 'sessions', session, 'recording', page, `init-${run}.mp4`);
 

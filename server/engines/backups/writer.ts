@@ -67,7 +67,9 @@ export class BackupWriter {
   /** Adds a file. Resolves when its bytes have been read. Only one call at a time is allowed. */
   async add({ bytes, expectedBytes, compress, ...file }: FileContent): Promise<void> {
     if (this.#entries.length >= ENTRIES_MAX)
-      throw new Error(`the backup would have more than ${ENTRIES_MAX} files, which is the limit`);
+      throw new Error(
+        `the backup would exceed the limit of ${ENTRIES_MAX} files; delete sessions that are no longer needed`,
+      );
     const { stream, whenRead } = withDigest(bytes);
     const zip64Option = { forceZip64Format: expectedBytes >= ZIP64_BYTES_MIN };
     this.#zip.addReadStream(stream, file.path, {

@@ -237,7 +237,8 @@ export class Browser implements Closeable {
 
   /**
    * Cancels a download. Chromium does not report to which browser context a download belongs, so the command is sent to
-   * each browser context. The command fails if the download has finished.
+   * each browser context. Errors are ignored, because the command fails in the other contexts, and if the download has
+   * finished.
    */
   async cancelDownload(guid: string): Promise<void> {
     const contextIds = await this.contextIds();

@@ -71,6 +71,8 @@ function encodeAddress({ hostname, address }: Target): Buffer {
 function withLengthPrefix(text: string): Buffer {
   const bytes = Buffer.from(text);
   if (bytes.length > TEXT_BYTES_MAX)
-    throw new TypeError(`SOCKS5 allows at most ${TEXT_BYTES_MAX} bytes for a host name, user name or password`);
+    throw new TypeError(
+      `a host name, user name or password of SOCKS5 has ${bytes.length} bytes, but at most ${TEXT_BYTES_MAX} are allowed`,
+    );
   return Buffer.concat([Buffer.from([bytes.length]), bytes]);
 }

@@ -101,7 +101,10 @@ export async function* checkedFiles(
   }
 }
 
-/** Reads small files of an archive into memory. */
+/**
+ * Reads the files that `isWanted` accepts into memory. Throws `TarRefusedError` if they have more than `bytesMax` bytes in
+ * total.
+ */
 export async function readFiles(
   source: AsyncIterable<Buffer>,
   isWanted: (name: string) => boolean,

@@ -51,7 +51,7 @@ export interface PageRecordingOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly path: string;
   readonly encodeQueue: EncodeQueue;
   /** Whether segments of the page may be held back and encoded together. */
-  readonly mayHold: () => boolean;
+  readonly mayHoldBack: () => boolean;
   /** Called when the page has ended. Resolves when the remaining segments should be encoded. */
   readonly whenDue: () => Promise<void>;
   readonly sink: RecordingSink;

@@ -52,7 +52,7 @@ export interface PipelineOptions extends Pick<Runtime, 'clock' | 'log'> {
    * Returns true if nobody is watching, and there is room on the disk and in the backlog. Segments may then be held
    * back and encoded together; otherwise they are encoded without delay.
    */
-  readonly mayHold: () => boolean;
+  readonly mayHoldBack: () => boolean;
   readonly sink: PipelineSink;
 }
 
@@ -97,12 +97,12 @@ export class Pipeline implements Closeable {
       this.#releasedJobs.shift();
       this.unstoredCount--;
     });
-    if (!this.#options.mayHold()) this.release();
+    if (!this.#options.mayHoldBack()) this.release();
   }
 
   /** Whether segments that are held back must be encoded now. */
   get isDue(): boolean {
-    return this.#heldJobs.length >= HELD_SEGMENTS_MAX || (this.#heldJobs.length > 0 && !this.#options.mayHold());
+    return this.#heldJobs.length >= HELD_SEGMENTS_MAX || (this.#heldJobs.length > 0 && !this.#options.mayHoldBack());
   }
 
   /** Releases the segments that were held back. */
@@ -215,13 +215,13 @@ export class Pipeline implements Closeable {
   }
 
   async #encodeWithRetries({ segment, size }: Job): Promise<Fragment | undefined> {
-    const { session, encodeQueue, mayHold, log, clock, folder } = this.#options;
+    const { session, encodeQueue, mayHoldBack, log, clock, folder } = this.#options;
     const { signal } = this.#closeController;
     const { startMs, times } = segment;
     const footage = { path: folder.pathOf(segment), times, size };
     for (let attempt = 1; ; attempt++)
       try {
-        return await encodeQueue.encode({ session, footage, isUrgent: !mayHold(), signal });
+        return await encodeQueue.encode({ session, footage, isUrgent: !mayHoldBack(), signal });
       } catch (error) {
         if (signal.aborted || error instanceof EncoderMissing) throw error;
         log.warn('recording.not_encoded', { folder: folder.path, startMs, attempt, reason: reason(error) });

@@ -102,7 +102,7 @@ export class Recorder implements Closeable {
     this.#encodeQueue = new EncodeQueue(this.ffmpeg, options.clock, options.log);
     this.#backlog = new Backlog(options.backlog);
     const { clock, isQuiet = () => true } = options;
-    this.#endedRecordings = new EndedRecordings({ clock, isQuiet, mayWait: session => this.#mayHold(session) });
+    this.#endedRecordings = new EndedRecordings({ clock, isQuiet, mayWait: session => this.#mayHoldBack(session) });
   }
 
   static async open(options: RecorderOptions): Promise<Recorder> {
@@ -265,7 +265,7 @@ export class Recorder implements Closeable {
     return this.#backlog.isFullFor(session) ? 'backlog' : undefined;
   }
 
-  #mayHold(session: string): boolean {
+  #mayHoldBack(session: string): boolean {
     const isWatched = this.#sessions.get(session)?.isWatchedNow ?? false;
     return !isWatched && !this.#isDiskFull && this.#backlog.mayHoldBack(session);
   }
@@ -285,7 +285,7 @@ export class Recorder implements Closeable {
       id: { session, page },
       path: join(folder, session, String(page)),
       encodeQueue: this.#encodeQueue,
-      mayHold: () => this.#mayHold(session),
+      mayHoldBack: () => this.#mayHoldBack(session),
       whenDue: () => this.#endedRecordings.whenDue(session),
       sink,
       clock,

@@ -16,5 +16,5 @@ test('the advice for a machine with too little memory states how much memory an 
   assert.match(adviceForMemory('headless-shell'), /^An idle session with headless-shell takes about 61 MiB,/);
 });
 
-test('the estimated capacity of a machine with too little memory is zero idle sessions', () =>
+test('a machine with too little memory has an estimated capacity of 0 idle sessions', () =>
   assert.match(describeCapacity('chromium', { memoryBytes: GIB / 2, processors: 1 }), /about 0 idle sessions/));

@@ -84,9 +84,8 @@ async function checkBox(box: RunningBox, engine: Engine, isJailed: boolean, sign
 
 function checkNamespaces(box: RunningBox): void {
   const init = box.initPid();
-  const sharedNamespaces = PRIVATE_NAMESPACES.filter(
-    kind => init === undefined || namespaceOf(init, kind) === namespaceOf('self', kind),
-  );
+  if (init === undefined) throw new Error('the box has no process with pid 1 in a PID namespace of its own');
+  const sharedNamespaces = PRIVATE_NAMESPACES.filter(kind => namespaceOf(init, kind) === namespaceOf('self', kind));
   if (sharedNamespaces.length > 0)
     throw new Error(`the box shares namespaces with this machine: ${sharedNamespaces.join(', ')}`);
 }

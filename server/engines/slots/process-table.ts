@@ -90,7 +90,7 @@ export function descendantsWith(pid: number, switchText: Switch): readonly Proce
     for (const child of childrenOf(parent)) {
       if (++count > DESCENDANTS_MAX) break;
       const childStat = stat(child);
-      // The child may have ended since, and its pid may belong to a process of another box.
+      // The child may have ended since it was listed, and its pid may belong to a process of another box.
       if (childStat?.parent !== parent) continue;
       parents.push(child);
       const descendant = { pid: child, startTicks: childStat.startTicks };

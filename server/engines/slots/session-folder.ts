@@ -44,7 +44,7 @@ export class SessionFolder {
   /** Throws if the folder exists. `uid` is the user id of the box's processes, if it differs from the server's. */
   async make(uid: number | undefined): Promise<void> {
     await mkdir(this.path, { mode: 0o711 });
-    // The umask may have removed permissions that the box's user needs.
+    // `mkdir` applies the umask, which may remove permissions that the user of the box needs.
     await chmod(this.path, 0o711);
     const results = await Promise.allSettled([
       mkdir(this.notes, { mode: 0o700 }),

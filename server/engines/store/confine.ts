@@ -104,7 +104,7 @@ async function ungrantedSequences(trx: Db, role: string): Promise<readonly Named
   return rows;
 }
 
-/** Returns the functions that run with the privileges of their owner and that the role may not execute yet. */
+/** Returns the SECURITY DEFINER functions of the current user that the role may not execute yet. */
 async function ungrantedFunctions(trx: Db, role: string): Promise<readonly NamedObject[]> {
   const { rows } = await sql<NamedObject>`
     select nspname as schema, proname as name

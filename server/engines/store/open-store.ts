@@ -104,7 +104,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const scope = new Scope();
   try {
     const target = await openTarget(options, scope);
-    await assertReachable(target, options);
+    await waitUntilReachable(target, options);
     await migrate(target, options.log);
     const role = await confine(target, options.log);
     options.signal?.throwIfAborted();
@@ -167,7 +167,7 @@ async function findServerTarget(dataDir: string): Promise<Target | undefined> {
 }
 
 /** Waits until the database responds. The embedded database already responds; the operator's may still be starting. */
-async function assertReachable(target: Target, { log, signal, isSupervised = false }: StoreOptions): Promise<void> {
+async function waitUntilReachable(target: Target, { log, signal, isSupervised = false }: StoreOptions): Promise<void> {
   const isOperatorServer = 'url' in target && !isSupervised;
   for (let remainingMs = DATABASE_WAIT_MAX_MS; ; remainingMs -= DATABASE_POLL_INTERVAL_MS) {
     const problem = await findProblem(target, isOperatorServer, log);

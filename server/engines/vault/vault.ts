@@ -57,7 +57,7 @@ export class Vault {
     const availableKeys = await masterKeys.read({ isFirst: !existingRow });
     const vault = new Vault(parts, availableKeys);
     const [firstMasterKey] = availableKeys;
-    if (!firstMasterKey) throw new Error(`${masterKeys.name} has no master key`);
+    if (!firstMasterKey) throw new Error(`${masterKeys.name} supplied no master key`);
     const row = existingRow ?? (await rows.insertFirst(wrap(INSTALLATION_ID, newKey(), firstMasterKey, clock.now())));
     vault.#dataKeyByOwner.set(INSTALLATION_ID, await vault.#unwrap(row));
     if (availableKeys.length > 1) await forgetUnusedMasterKeys(parts);

@@ -101,7 +101,7 @@ function callErrorOf(error: unknown, isSent: boolean): CallError {
   return new CallError(errorCodeOf(error).startsWith('HPE_') ? headErrorKind(error) : 'closed_early');
 }
 
-/** Maps the egress engine's failures of name resolution and of connecting to the error kinds of this file. */
+/** Maps failures of name resolution and connection failures of the egress engine to the error kinds of this file. */
 const UNSENT_ERROR_KINDS: Readonly<Record<string, CallErrorKind>> = {
   name_not_resolved: 'name_not_resolved',
   name_timed_out: 'name_not_resolved',

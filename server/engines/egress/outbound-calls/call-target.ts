@@ -1,5 +1,5 @@
-// Parses the URL of a call as the WHATWG URL standard does: non-ASCII names become punycode, and an address in decimal
-// or octal form becomes an address in the usual form. Pure.
+// Parses the URL of a call as the WHATWG URL standard does: non-ASCII names become punycode, and a decimal or octal
+// IPv4 address becomes one in dotted-decimal form. Pure.
 import { type Target, targetAt } from '../target.ts';
 import { CallError } from './call-failure.ts';
 

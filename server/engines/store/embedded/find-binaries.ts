@@ -70,7 +70,8 @@ async function inspectFolder(folder: string, problems: string[]): Promise<Binari
     const { output } = await runProgram([join(folder, 'postgres'), '--version'], { timeoutMs: VERSION_TIMEOUT_MS });
     const match = /\(PostgreSQL\) ((\d+)\S*)/.exec(output);
     if (!match?.[1]) throw new Error(output || '`postgres --version` printed nothing');
-    if (Number(match[2]) < MAJOR_MIN) throw new Error(`version ${match[1]} is older than ${MAJOR_MIN}`);
+    if (Number(match[2]) < MAJOR_MIN)
+      throw new Error(`PostgreSQL ${match[1]} is too old; version ${MAJOR_MIN} or newer is required`);
     return { folder, version: match[1], major: Number(match[2]) };
   } catch (error) {
     problems.push(`${folder}: ${reason(error)}`);

@@ -26,7 +26,7 @@ export interface JoiningHost extends HostRow {
   readonly url: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly version: string;
-  /** A mark that is equal on all hosts that have the same secret. */
+  /** A fingerprint of the host's secret: equal on hosts with the same secret, and it does not reveal the secret. */
   readonly secretMark: string;
   /** How far the host's clock is ahead of the database's, in milliseconds. */
   readonly clockMs: number;

@@ -49,8 +49,8 @@ export interface InvocationRow {
   /** The maximum cost that the caller allows, in micro-credits. */
   readonly maxCost?: number;
   /**
-   * The price of a success in micro-credits, in addition to the cost of the metered use. Set when the invocation is
-   * admitted.
+   * The price in micro-credits that is charged if the invocation succeeds, in addition to the cost of the metered use.
+   * Set when the invocation is admitted.
    */
   readonly price: number;
   /** Micro-credits that were held at the start, and those that were captured at the end. */
