@@ -1,4 +1,4 @@
-#!/usr/bin/env -S MALLOC_ARENA_MAX=1 node --max-semi-space-size=4 --heap-growing-percent=200 --no-parallel-scavenge --expose-gc
+#!/usr/bin/env -S MALLOC_ARENA_MAX=1 MALLOC_MMAP_THRESHOLD_=131072 node --max-semi-space-size=4 --heap-growing-percent=200 --no-parallel-scavenge --expose-gc
 // The program `berth`: passes the process's arguments, environment and streams to the commands, and sets the exit code.
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';

@@ -121,7 +121,7 @@ const mayBePrepared = ({ dataDir, user, env, isMeasured }: ServerOptions): boole
 
 /** The same values that `npm start` sets. */
 const NODE_OPTIONS = ['--max-semi-space-size=4', '--heap-growing-percent=200', '--no-parallel-scavenge', '--expose-gc'];
-const MALLOC_ARENA_MAX = '1';
+const MALLOC_SETTINGS = { MALLOC_ARENA_MAX: '1', MALLOC_MMAP_THRESHOLD_: '131072' };
 
 export class TestServer {
   readonly url: string;
@@ -189,7 +189,7 @@ export class TestServer {
       // Compiled code is cached if the test runner sets a folder for it.
       NODE_COMPILE_CACHE:
         process.env.NODE_COMPILE_CACHE && (user ? join(user.home, 'compiled') : process.env.NODE_COMPILE_CACHE),
-      MALLOC_ARENA_MAX,
+      ...MALLOC_SETTINGS,
       BERTH_LISTEN: this.url.slice('http://'.length),
       // The system picks a free port at each start. The server writes it to server.json in its data folder.
       BERTH_OPERATOR_LISTEN: '127.0.0.1:0',
