@@ -35,7 +35,7 @@ export const subtractCpuSeconds = (from: CpuSeconds, to: CpuSeconds): CpuSeconds
 export const sumOf = (cpuSeconds: CpuSeconds): number => PROCESS_KINDS.reduce((sum, kind) => sum + cpuSeconds[kind], 0);
 
 /** A cgroup that contains the processes that are moved into it, and every process that they start afterwards. */
-export class CpuGroup {
+class CpuGroup {
   readonly #folder: string;
 
   constructor(name: string, pids: readonly number[]) {

@@ -68,7 +68,7 @@ export interface LiveSide {
   close(): Promise<void>;
 }
 
-export const SOURCE_ADDRESS = `data:text/html,${encodeURIComponent(CHANGING_PAGE)}`;
+const SOURCE_ADDRESS = `data:text/html,${encodeURIComponent(CHANGING_PAGE)}`;
 
 /** Evaluates the expression, and awaits its promise. */
 export async function evaluateIn<T>({ connection, page }: AttachedPage, expression: string): Promise<T> {

@@ -9,12 +9,13 @@ import { changedPathsSince, digestOf, digestsOf, readNotes, removeNotes, writeNo
 import { checkCycles } from './cycles.ts';
 import { checkDecisions } from './decisions.ts';
 import { checkEntrances } from './entrances.ts';
-import { CLIENT_TYPES_PATH, checkFresh, checkSettings } from './fresh.ts';
+import { CLIENT_TYPES_PATH, COLUMNS_PATH, checkColumns, checkFresh, checkSettings } from './fresh.ts';
 import { checkLayers } from './layers.ts';
 import { checkLengths } from './lengths.ts';
 import { isCode, readSourceFiles, type SourceFile, type Violation } from './source-files.ts';
 import { checkTidy } from './tidy.ts';
 import { checkTimers } from './timers.ts';
+import { checkUnused } from './unused.ts';
 
 const ROOT = dirname(import.meta.dirname);
 const PROGRAM_MS_MAX = 300_000;
@@ -49,6 +50,7 @@ const COMPILER_INPUTS = [
   'package-lock.json',
   'tools/setup.d.mts',
   CLIENT_TYPES_PATH,
+  COLUMNS_PATH,
 ];
 const isCompiled = (path: string): boolean => isCode(path) || path.endsWith('.json');
 const isConsoleFile = (path: string): boolean => path.startsWith('console/');
@@ -67,13 +69,14 @@ const CHECKS: Readonly<Record<string, Check>> = {
   cycles: async () => outcomeOf(checkCycles(sourceFiles())),
   entrances: async () => outcomeOf(checkEntrances(sourceFiles())),
   timers: async () => outcomeOf(checkTimers(sourceFiles())),
+  unused: async () => outcomeOf(checkUnused(sourceFiles())),
   lengths: async () => outcomeOf(checkLengths(sourceFiles())),
   decisions: async () => outcomeOf(checkDecisions(sourceFiles())),
   tidy: async () => outcomeOf(checkTidy(sourceFiles())),
   settings: async () => outcomeOf(checkSettings(read('docs/operating.md'))),
   fresh: async () => {
     const { generatedFiles } = await import('./generated-files.ts');
-    return outcomeOf(checkFresh(ROOT, await generatedFiles()));
+    return outcomeOf([...checkFresh(ROOT, await generatedFiles()), ...checkColumns(ROOT)]);
   },
   client: checkClientTypes,
 };

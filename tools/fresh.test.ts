@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { checkFresh, checkSettings } from './fresh.ts';
+import { checkColumns, checkFresh, checkSettings, migrationsLine } from './fresh.ts';
 import { errorReference } from './generated-files.ts';
 import { listSettingNames } from './setting-names.ts';
 
@@ -20,6 +20,23 @@ test('reports a generated file that is missing or out of date, but not one that 
   assert.deepEqual(
     violations.map(one => `${one.path} ${one.what}`),
     ['old.md this generated file is out of date', 'absent.md this generated file is missing'],
+  );
+});
+
+test('reports that a migration has changed since the file of columns was generated', t => {
+  const root = mkdtempSync(join(tmpdir(), 'berth-fresh-'));
+  t.after(() => rmSync(root, { recursive: true }));
+  const storeFolder = join(root, 'server/engines/store');
+  for (const folder of ['migrations', 'generated']) mkdirSync(join(storeFolder, folder), { recursive: true });
+  const writeMigration = (text: string): void => writeFileSync(join(storeFolder, 'migrations/0001-first.ts'), text);
+  writeMigration('create table keys ()');
+  assert.equal(checkColumns(root).length, 1, 'the file is missing');
+  writeFileSync(join(storeFolder, 'generated/columns.ts'), `// A note.\n${migrationsLine(root)}\n`);
+  assert.deepEqual(checkColumns(root), []);
+  writeMigration('create table keys (id uuid)');
+  assert.deepEqual(
+    checkColumns(root).map(one => one.what),
+    ['the migrations have changed since this file was generated'],
   );
 });
 

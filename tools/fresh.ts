@@ -1,6 +1,7 @@
 // Compares the generated files with their sources, and the table of settings with the settings that config.ts reads.
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { digestOf } from './changed-files.ts';
 import { listSettingNames } from './setting-names.ts';
 import type { Violation } from './source-files.ts';
 
@@ -10,6 +11,9 @@ export interface GeneratedFile {
 }
 
 export const CLIENT_TYPES_PATH = 'sdk/generated/api.ts';
+export const COLUMNS_PATH = 'server/engines/store/generated/columns.ts';
+const MIGRATIONS_FOLDER = 'server/engines/store/migrations';
+const GEN_REMEDY = 'run `npm run gen` and commit what it wrote.';
 const SETTINGS_DOCUMENT_PATH = 'docs/operating.md';
 
 export function checkFresh(root: string, generatedFiles: readonly GeneratedFile[]): Violation[] {
@@ -17,8 +21,26 @@ export function checkFresh(root: string, generatedFiles: readonly GeneratedFile[
     const committedText = existsSync(join(root, file.path)) ? readFileSync(join(root, file.path), 'utf8') : undefined;
     if (committedText === file.text) return [];
     const what = committedText === undefined ? 'this generated file is missing' : 'this generated file is out of date';
-    return [{ path: file.path, what, remedy: 'run `npm run gen` and commit what it wrote.' }];
+    return [{ path: file.path, what, remedy: GEN_REMEDY }];
   });
+}
+
+/** The line of the generated file of columns that identifies the migrations from which it was made. */
+export function migrationsLine(root: string): string {
+  const folder = join(root, MIGRATIONS_FOLDER);
+  const texts = readdirSync(folder)
+    .sort()
+    .map(name => `${name}\n${readFileSync(join(folder, name), 'utf8')}`);
+  return `// Migrations: ${digestOf(texts.join('\n'))}`;
+}
+
+/** Compares only the line of the migrations, because reading the columns takes a running PostgreSQL. */
+export function checkColumns(root: string): Violation[] {
+  const path = join(root, COLUMNS_PATH);
+  if (existsSync(path) && readFileSync(path, 'utf8').split('\n').includes(migrationsLine(root))) return [];
+  return [
+    { path: COLUMNS_PATH, what: 'the migrations have changed since this file was generated', remedy: GEN_REMEDY },
+  ];
 }
 
 /** Checks that the operator's table has a row for each setting that config.ts reads, and no other rows. */

@@ -111,9 +111,10 @@ const RULES: Readonly<Record<Layer, Rule>> = {
     remedy: 'tests/ may use anything but another suite.',
   },
   tools: {
-    values: ['tools', 'contract', 'config', 'cli', 'engines'],
+    values: ['tools', 'contract', 'config', 'cli', 'engines', 'kit'],
     node: true,
-    remedy: 'a tool may import the contract, the settings, the CLI and engines, but no other part of the server.',
+    remedy:
+      'a tool may import the contract, the settings, the CLI, engines and the kit, but no other part of the server.',
   },
   bench: {
     values: [...SERVER_LAYERS, 'bench', 'sdk', 'tests', 'tools'],

@@ -14,11 +14,9 @@ export interface DebianPackage {
   readonly forSlowTests?: boolean;
 }
 
-export const DEBIAN_PACKAGES: readonly DebianPackage[];
 export function missingNpmPackages(root: string): string[];
 export function missingDebianPackages(
   packages?: readonly DebianPackage[],
   env?: Readonly<Record<string, string | undefined>>,
 ): DebianPackage[];
 export function cleanEnvironment(env: Readonly<Record<string, string | undefined>>): Record<string, string>;
-export function pinnedNode(root: string): string;

@@ -33,7 +33,7 @@ const CHROMIUM_PATHS = [
  * What the machine must have in addition to Node: Debian packages, each with the commands or files that show that it is
  * installed.
  */
-export const DEBIAN_PACKAGES = [
+const DEBIAN_PACKAGES = [
   { name: 'chromium', needs: 'the browser', anyFile: CHROMIUM_PATHS, unlessSet: 'BERTH_CHROMIUM' },
   {
     name: 'chromium-headless-shell',
@@ -102,7 +102,7 @@ function isSatisfied(lockedPackage, installedPackage, folder) {
   return installedPackage.version === lockedPackage.version && existsSync(folder);
 }
 
-export const pinnedNode = root => join(root, 'node_modules', 'node', 'bin', 'node');
+const pinnedNode = root => join(root, 'node_modules', 'node', 'bin', 'node');
 
 /** Returns the missing Debian packages. Looks for their files, because a call of dpkg takes longer. */
 export function missingDebianPackages(packages = DEBIAN_PACKAGES, env = process.env) {

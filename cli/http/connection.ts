@@ -120,7 +120,7 @@ function missingCredentialText({ details }: BerthError, { server, profileName }:
   return `There is no agent key for ${server}. Run \`berth keys create --app ID --save\`${profileName === PROFILE_DEFAULT ? '' : ` with \`--profile ${profileName}\``}, or pass a key with \`--key\` or BERTH_KEY.`;
 }
 
-export function loginAdvice(server: string | undefined, profileName: string): string {
+function loginAdvice(server: string | undefined, profileName: string): string {
   const profile = profileName === PROFILE_DEFAULT ? '' : ` --profile ${profileName}`;
   return `Run \`berth login --server ${server ?? 'URL'}${profile}\`.`;
 }

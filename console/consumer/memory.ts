@@ -46,7 +46,7 @@ const createDeleteAllButton = (session: Session): HTMLElement =>
   });
 
 /** Describes keys in words. For example, `address.*` becomes `everything under address`. */
-export const keysInWords = (keys: readonly string[]): string =>
+const keysInWords = (keys: readonly string[]): string =>
   keys
     .map(key =>
       key === '*' ? 'everything' : key.endsWith('*') ? `everything under ${key.replace(/\.?\*$/, '')}` : key,

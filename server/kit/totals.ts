@@ -1,7 +1,7 @@
 // Adds up amounts, for example buffered bytes or running operations, for each session, each application and the
 // process. Each of these levels has a bound.
 
-export const LEVEL_KINDS = ['session', 'application', 'process'] as const;
+const LEVEL_KINDS = ['session', 'application', 'process'] as const;
 export type LevelKind = (typeof LEVEL_KINDS)[number];
 export type Bounds = Readonly<Record<LevelKind, number>>;
 

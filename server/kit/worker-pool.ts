@@ -57,7 +57,7 @@ export interface WorkerPoolLimits {
   readonly idleMs: number;
 }
 
-export const WORKER_POOL_LIMITS: WorkerPoolLimits = {
+const WORKER_POOL_LIMITS: WorkerPoolLimits = {
   threads: 2,
   waitingMax: 256,
   waitingPerOwnerMax: 64,

@@ -7,6 +7,8 @@ import { openLogs } from '../domain/logs/open-logs.ts';
 import { RECORDING_OBJECT } from '../domain/recordings/addresses.ts';
 import type { LiveSessions } from '../domain/sessions/live.ts';
 import { PageNumbers } from '../domain/sessions/page-numbers.ts';
+import type { ArtifactFolder } from '../engines/artifacts/keys.ts';
+import type { AssertNone } from '../kit/assert-none.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import { version } from '../version.ts';
 import type { Admission } from './admission.ts';
@@ -24,7 +26,7 @@ import { openDownloads, openFiles } from './files.ts';
 import type { Foundation } from './foundation.ts';
 import { openHandoffs } from './handoffs.ts';
 import { openIdempotency } from './idempotency.ts';
-import { openInvocationFiles } from './invocations.ts';
+import { openInvocationFiles, type openInvocations } from './invocations.ts';
 import { openLastPages } from './last-page.ts';
 import { openLive } from './live.ts';
 import { openMail } from './mail.ts';
@@ -43,6 +45,13 @@ export interface FamiliesDeps extends Pick<NetworkDeps, 'endSession'>, Pick<Cred
 }
 
 export type Families = Awaited<ReturnType<typeof openFamilies>>;
+
+type WithRemoval = Extract<
+  Families[keyof Families] | ReturnType<typeof openInvocations>,
+  { readonly removesFilesIn: ArtifactFolder }
+>;
+/** Does not compile if no family removes the files of a folder when they are due. */
+export type UnremovedFolder = AssertNone<Exclude<ArtifactFolder, WithRemoval['removesFilesIn']>>;
 
 export async function openFamilies(runtime: Runtime, foundation: Foundation, deps: FamiliesDeps) {
   const { identity, admission, liveSessions, endSession, isEndUnwritten } = deps;

@@ -1,10 +1,13 @@
 // The parts that a family offers to the rest of the server. Each family also returns its `service`, with its own type.
 import type { Watcher } from '../domain/sessions/watchers.ts';
+import type { ArtifactFolder } from '../engines/artifacts/keys.ts';
 import type { Task } from '../kit/task.ts';
 
 export interface Family {
   readonly watcher?: Watcher;
   readonly tasks?: readonly Task[];
+  /** The folder of stored files from which a task of the family removes the files that are due. */
+  readonly removesFilesIn?: ArtifactFolder;
   /** Called after adoption: continues the work on ended sessions that an earlier process left unfinished. */
   recover?(): Promise<void>;
   /**

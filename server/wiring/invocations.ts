@@ -117,6 +117,7 @@ export function openInvocations(runtime: Runtime, foundation: Foundation, deps: 
     service,
     catalogue,
     ofApplication,
+    removesFilesIn: 'invocations' as const,
     tasks: [
       {
         name: 'recover_invocations',

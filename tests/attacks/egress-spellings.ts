@@ -34,7 +34,7 @@ const octetsOf = (address: string): readonly number[] => address.split('.').map(
 const numberOf = (address: string): number => octetsOf(address).reduce((sum, part) => sum * 256 + part, 0);
 const hex = (number: number, digits: number): string => number.toString(16).padStart(digits, '0');
 
-export function groupsOf(address: string): string {
+function groupsOf(address: string): string {
   const all = hex(numberOf(address), 8);
   return `${Number.parseInt(all.slice(0, 4), 16).toString(16)}:${Number.parseInt(all.slice(4), 16).toString(16)}`;
 }

@@ -2,7 +2,7 @@
 // plan, regardless of how the cycles overlap.
 import { createRandomGenerator } from '../harness/random.ts';
 
-export const KILLS = ['starting', 'browser', 'renderer', 'bwrap', 'timeout'] as const;
+const KILLS = ['starting', 'browser', 'renderer', 'bwrap', 'timeout'] as const;
 export type Kill = (typeof KILLS)[number];
 
 export interface Cycle {

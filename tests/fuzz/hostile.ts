@@ -2,7 +2,7 @@
 // seed gives the same values in the same order.
 
 /** JSON text that JSON.stringify cannot write, such as numbers out of range and very deep nesting. */
-export class RawJson {
+class RawJson {
   readonly text: string;
 
   constructor(text: string) {

@@ -74,7 +74,7 @@ export const actionsPath = (server: TestServer, path = ''): string =>
   `/v1/applications/${server.applicationId}/actions${path}`;
 
 /** The Origin header that a page at localhost sends. Passkeys need it, because they are bound to a host name. */
-export const localhostOriginHeader = (server: TestServer) => ({ origin: server.url.replace('127.0.0.1', 'localhost') });
+const localhostOriginHeader = (server: TestServer) => ({ origin: server.url.replace('127.0.0.1', 'localhost') });
 
 export const decide = (
   server: TestServer,

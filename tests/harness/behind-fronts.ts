@@ -9,7 +9,7 @@ import { startForeignServer } from '../engines/store-fixtures.ts';
 import { claimFreePort } from './free-port.ts';
 import { startS3 } from './s3.ts';
 
-export const FRONT_COUNT = Number(process.env.BERTH_TEST_FRONTS ?? 0);
+const FRONT_COUNT = Number(process.env.BERTH_TEST_FRONTS ?? 0);
 
 type Env = Readonly<Record<string, string | undefined>>;
 

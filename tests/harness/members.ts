@@ -60,7 +60,7 @@ export async function joinApplication(
   return { person, accountId: await readAccountId(person) };
 }
 
-export const readAccountId = async (person: Person): Promise<string> =>
+const readAccountId = async (person: Person): Promise<string> =>
   (await person.get<CurrentAccount>('/v1/account')).body.id;
 
 /** Returns the role of each account in the first application. */

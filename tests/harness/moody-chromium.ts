@@ -11,7 +11,7 @@ const REAL_CHROMIUM = '/usr/lib/chromium/chromium';
 /**
  * Longer than 3.6 s, the time limit that an official client uses for `create({ timeout: 3600 })` (docs/connecting.md).
  */
-export const START_DELAY_SECONDS = 4.5;
+const START_DELAY_SECONDS = 4.5;
 
 export interface FaultyChromium {
   /** The value of BERTH_CHROMIUM. */

@@ -7,7 +7,7 @@ import { WebSocketServer } from 'ws';
 import type { SignedCertificate } from './authority.ts';
 
 export const SECURE_TITLE = 'Secure';
-export const SECURE_FILE_TEXT = 'secure,file\n';
+const SECURE_FILE_TEXT = 'secure,file\n';
 
 const RESPONSES: Readonly<Record<string, readonly [type: string, text: string]>> = {
   '/': ['text/html', `<!doctype html><title>${SECURE_TITLE}</title><a id="get" href="/file">get</a>`],

@@ -32,7 +32,7 @@ export function browserProcessOf(sessionId: string): SessionProcess {
   return browserProcess;
 }
 
-export const renderersOf = (sessionId: string): SessionProcess[] =>
+const renderersOf = (sessionId: string): SessionProcess[] =>
   processesOf(sessionId).filter(({ command }) => command.includes(' --type=renderer '));
 
 /** Returns the process in which Chromium keeps local storage. Undefined with `chromium-headless-shell`, which has none. */

@@ -9,7 +9,7 @@ export interface Commit {
 }
 
 /** Used in a folder that is not a Git checkout. */
-export const NO_COMMIT: Commit = { id: 'unknown', at: new Date('2000-01-01T00:00:00Z') };
+const NO_COMMIT: Commit = { id: 'unknown', at: new Date('2000-01-01T00:00:00Z') };
 
 export function commitOf(root: string): Commit {
   const [id, time] = (git(root, 'log', '-1', '--format=%H %ct') ?? '').trim().split(' ');

@@ -7,7 +7,7 @@ import { queryClient } from './queries.ts';
 
 const POLL_INTERVAL_MS = 2_000;
 /** Maximum number of entries shown. */
-export const LOGS_SHOWN_MAX = 20_000;
+const LOGS_SHOWN_MAX = 20_000;
 
 export interface SessionLogs {
   readonly logs: readonly SessionLog[];

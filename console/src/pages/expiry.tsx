@@ -3,7 +3,7 @@ import { SelectField } from '../ui/form.tsx';
 
 const DAY_MS = 86_400_000;
 
-export const EXPIRIES = { '1': '1 day', '30': '30 days', '90': '90 days', '365': '1 year' } as const;
+const EXPIRIES = { '1': '1 day', '30': '30 days', '90': '90 days', '365': '1 year' } as const;
 
 /** `days` is the number of days, or an empty string for no expiry. */
 export const expiresAtOf = (days: string): { expiresAt?: string } =>

@@ -44,8 +44,7 @@ export function SessionCharts({ usage: { steps, total }, period }: Props) {
   );
 }
 
-export const msWords = (ms: number): string =>
-  ms >= 1000 ? `${Number((ms / 1000).toFixed(1))} s` : `${Math.round(ms)} ms`;
+const msWords = (ms: number): string => (ms >= 1000 ? `${Number((ms / 1000).toFixed(1))} s` : `${Math.round(ms)} ms`);
 
 export function StartTimes({ usage: { steps, total }, period }: Props) {
   const { startMsP50: p50Ms, startMsP95: p95Ms } = total;

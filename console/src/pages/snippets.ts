@@ -37,7 +37,7 @@ console.log(await page.$eval('input', input => input.value));
 ];
 
 const STORAGE_KEY = 'berth.snippets';
-export const SNIPPETS_MAX = 50;
+const SNIPPETS_MAX = 50;
 
 export function readSnippets(): readonly Snippet[] {
   try {

@@ -56,7 +56,7 @@ export function ElapsedTime({ from, to }: { readonly from: string; readonly to?:
   return <span className="whitespace-nowrap tabular-nums">{clockDuration(seconds)}</span>;
 }
 
-export function agoWords(seconds: number): string {
+function agoWords(seconds: number): string {
   if (seconds < 5) return 'just now';
   if (seconds < MINUTE_SECONDS) return `${Math.floor(seconds)} s ago`;
   if (seconds < HOUR_SECONDS) return `${Math.floor(seconds / MINUTE_SECONDS)} min ago`;
@@ -64,7 +64,7 @@ export function agoWords(seconds: number): string {
   return `${Math.floor(seconds / DAY_SECONDS)} d ago`;
 }
 
-export function remainingWords(seconds: number): string {
+function remainingWords(seconds: number): string {
   if (seconds <= 0) return 'time is up';
   if (seconds < MINUTE_SECONDS) return 'less than a minute left';
   if (seconds < HOUR_SECONDS) return `${Math.floor(seconds / MINUTE_SECONDS)} min left`;

@@ -29,7 +29,7 @@ export interface DecisionRecord {
 export const storedDecision = (record: DecisionRecord): JsonObject => ({ ...record }) as unknown as JsonObject;
 
 /** Reads an object that was written by `storedDecision`. */
-export const decisionIn = (storedRecord: JsonObject) => storedRecord as unknown as DecisionRecord;
+const decisionIn = (storedRecord: JsonObject) => storedRecord as unknown as DecisionRecord;
 
 export function decisionView(storedRecord: JsonObject): Decision {
   const { by, method, acr, authTime, at, message } = decisionIn(storedRecord);

@@ -38,7 +38,7 @@ export class AuditList {
   }
 }
 
-export function auditView({ number: _, accountId: __, at, action, details, ...row }: AuditRow): AuditEntry {
+function auditView({ number: _, accountId: __, at, action, details, ...row }: AuditRow): AuditEntry {
   const knownAction = AUDIT_ACTIONS.find(one => one === action);
   if (knownAction === undefined) throw new Error(`the audit log has an unknown action: ${action}`);
   return { ...row, at: at.toISOString(), action: knownAction, ...(Object.keys(details).length > 0 ? { details } : {}) };

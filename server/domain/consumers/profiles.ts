@@ -105,7 +105,7 @@ function doesNotThrow(construct: () => unknown): boolean {
   }
 }
 
-export const profileOf = (row: ConsumerRow): ConsumerProfile => ({
+const profileOf = (row: ConsumerRow): ConsumerProfile => ({
   ...consumerIdentityOf(row),
   ...(row.email === undefined ? {} : { email: row.email }),
   ...(row.displayName === undefined ? {} : { displayName: row.displayName }),

@@ -172,7 +172,7 @@ function storedUse({ settings }: SessionRow): StoredUse | undefined {
 }
 
 /** Whether the session ended without an error. The profile of a failed session is not saved. */
-export const isCleanEnd = ({ status }: Pick<SessionEnd, 'status'>): boolean => status !== 'ERROR';
+const isCleanEnd = ({ status }: Pick<SessionEnd, 'status'>): boolean => status !== 'ERROR';
 
 const unknownContext = (id: string) =>
   fault('unknown_context', `Context ${id} does not exist in this application.`, {

@@ -15,8 +15,8 @@ import type { StoredVersions } from './stored-versions.ts';
  * Maximum numbers of concurrent exports, per application and in this process. An export counts from the first byte read
  * from storage until the caller has read the last byte.
  */
-export const EXPORTS_PER_APPLICATION_MAX = 2;
-export const EXPORTS_MAX = 8;
+const EXPORTS_PER_APPLICATION_MAX = 2;
+const EXPORTS_MAX = 8;
 
 export interface StateInput {
   /** The cookies as JSON in Chromium's format. */

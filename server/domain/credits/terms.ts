@@ -14,7 +14,7 @@ export const HOLD_SECONDS = 300;
  * Bytes of traffic for which credit is held in addition to the time, because the actual traffic is not known
  * beforehand.
  */
-export const HOLD_BYTES = 10_000_000;
+const HOLD_BYTES = 10_000_000;
 /**
  * Interval at which the use of a session is captured and its hold is extended. Also the length of the notice before a
  * session without credit ends.

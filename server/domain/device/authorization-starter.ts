@@ -23,7 +23,7 @@ import type { DeviceAudit } from './device-audit.ts';
 const STARTS_PER_MINUTE_MAX = 30;
 const MINUTE_MS = 60_000;
 /** Maximum number of unexpired authorizations, across all clients. */
-export const OPEN_AUTHORIZATIONS_MAX = 10_000;
+const OPEN_AUTHORIZATIONS_MAX = 10_000;
 const CODE_TRIES_MAX = 5;
 const DISPLAY_TEXT_CHARACTERS_MAX = 200;
 

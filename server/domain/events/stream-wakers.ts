@@ -44,7 +44,7 @@ export class StreamWakers implements Closeable {
   }
 }
 
-export class StreamWaker {
+class StreamWaker {
   readonly application: ApplicationId;
   readonly session: SessionId | undefined;
   readonly #clock: Clock;

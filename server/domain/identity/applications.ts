@@ -194,7 +194,7 @@ export class Applications {
   }
 }
 
-export const applicationView = (row: MemberApplication): Application => ({
+const applicationView = (row: MemberApplication): Application => ({
   id: row.id,
   name: row.name,
   slug: row.slug,

@@ -19,7 +19,7 @@ const RUN_INTERVAL_MS = 5_000;
  */
 const GATHER_DELAY_MS = 10_000;
 /** Minimum time between two e-mails to a member. */
-export const MAIL_INTERVAL_MIN_MS = 300_000;
+const MAIL_INTERVAL_MIN_MS = 300_000;
 const ACCOUNTS_PER_RUN_MAX = 100;
 /** Maximum number of requests that one e-mail reports. */
 const REPORTED_REQUESTS_MAX = 1_000;

@@ -41,7 +41,7 @@ import type { NewFile, Outcome, PreparedCall, UnsuccessfulOutcome } from './prep
 import type { PageTyping } from './typing.ts';
 
 /** The metadata field of a session that contains the id of the invocation for which the session was created. */
-export const INVOCATION_METADATA = 'invocationId';
+const INVOCATION_METADATA = 'invocationId';
 /** The session may run this much longer than the call, because the session has to start first. */
 const SESSION_MARGIN_MS = 60_000;
 const SESSION_SECONDS_MIN = 60;

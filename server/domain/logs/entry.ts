@@ -23,7 +23,7 @@ export interface LogEntry {
 }
 
 /** If an entry is longer than this, its length is stored instead of its parameters, and its result is omitted. */
-export const ENTRY_BYTES_MAX = 16 * 1024;
+const ENTRY_BYTES_MAX = 16 * 1024;
 
 export function lineOf(entry: LogEntry): string {
   const line = JSON.stringify(entry);

@@ -46,7 +46,7 @@ export async function* harOf(entries: AsyncIterable<LogEntry>, version: string):
   yield `],"pages":${JSON.stringify(assembly.pages)}}}`;
 }
 
-export class HarAssembly {
+class HarAssembly {
   readonly #chains = new Map<string, Chain>();
   readonly #loads = new Map<string, PageLoad>();
   /** The id of the main frame of each page, by page number. */

@@ -12,7 +12,7 @@ import { fault, limitReached, notFound } from '../faults.ts';
 import { cleanName } from '../identity/names.ts';
 import { signInFailed } from './faults.ts';
 
-export const PASSKEYS_PER_ACCOUNT_MAX = 20;
+const PASSKEYS_PER_ACCOUNT_MAX = 20;
 const CHALLENGE_LIFETIME_MS = 300_000;
 /** A challenge allows one attempt. */
 const TRIES_MAX = 1;

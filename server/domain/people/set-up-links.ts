@@ -6,7 +6,7 @@ import { addMs, type Clock } from '../../kit/clock.ts';
 import { type AccountId, newId, type TicketId } from '../../kit/ids.ts';
 import { Secret } from '../../kit/secret.ts';
 
-export const SET_UP_LINK_HOURS = 24;
+const SET_UP_LINK_HOURS = 24;
 const LINK_LIFETIME_MS = SET_UP_LINK_HOURS * 3_600_000;
 const SECRET_BYTES = 32;
 

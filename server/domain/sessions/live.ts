@@ -40,7 +40,7 @@ export const CLIENT_CLOSES = {
   idle: { code: 4003, reason: 'no command was received for 600 seconds' },
 } as const satisfies Record<string, ClientClose>;
 
-export function clientCloseOf(end: SessionEnd): ClientClose {
+function clientCloseOf(end: SessionEnd): ClientClose {
   if (end.status === 'COMPLETED') return { ...CLIENT_CLOSES.released, reason: `session ended: ${end.reason}` };
   if (end.status === 'TIMED_OUT') return { ...CLIENT_CLOSES.timedOut, reason: `session ended: ${end.reason}` };
   return { ...CLIENT_CLOSES.failed, reason: `session ended: ${end.reason}` };

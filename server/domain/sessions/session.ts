@@ -11,7 +11,7 @@ import type { SessionView } from './api.ts';
 /**
  * The possible transitions from each status. A final status has no transitions. The database enforces the same rule.
  */
-export const TRANSITIONS = {
+const TRANSITIONS = {
   PENDING: ['RUNNING', 'COMPLETED', 'TIMED_OUT', 'ERROR'],
   RUNNING: ['COMPLETED', 'TIMED_OUT', 'ERROR'],
   COMPLETED: [],

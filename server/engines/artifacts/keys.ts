@@ -5,28 +5,34 @@ import type { ApplicationId, SessionId } from '../../kit/ids.ts';
 export type ArtifactKey = string & { readonly kind: 'artifact key' };
 export type ArtifactPrefix = string & { readonly kind: 'artifact prefix' };
 
+/** The folders in which an application has files. For each, a family removes the files that are due (`Family`). */
+export type ArtifactFolder = 'sessions' | 'contexts' | 'extensions' | 'invocations';
+
 const PART = /^[a-z0-9][a-z0-9-]{0,127}(\.[a-z0-9]{1,8})?$/;
 
 /** Parts are ids, numbers and checksums. Names that a caller or a page has chosen are never part of a key. */
-function joinParts(...parts: readonly (string | number)[]): string {
+function joinParts(...parts: Parts): string {
   const invalidPart = parts.find(part => !PART.test(String(part)));
   if (invalidPart !== undefined) throw new Error(`${JSON.stringify(invalidPart)} cannot be part of an artifact key`);
   return parts.join('/');
 }
 
-const key = (...parts: readonly (string | number)[]): ArtifactKey => joinParts(...parts) as ArtifactKey;
-const prefix = (...parts: readonly (string | number)[]): ArtifactPrefix => `${joinParts(...parts)}/` as ArtifactPrefix;
+type App = ApplicationId;
+type Session = SessionId;
+type Parts = readonly (string | number)[];
+
+const key = (app: App, folder: ArtifactFolder, ...parts: Parts): ArtifactKey =>
+  joinParts(app, folder, ...parts) as ArtifactKey;
+const prefix = (app: App, folder: ArtifactFolder, ...parts: Parts): ArtifactPrefix =>
+  `${joinParts(app, folder, ...parts)}/` as ArtifactPrefix;
 
 /** Validates a key from a row or a listing. */
 export function asKey(text: string): ArtifactKey {
-  return key(...text.split('/'));
+  return joinParts(...text.split('/')) as ArtifactKey;
 }
 
-type App = ApplicationId;
-type Session = SessionId;
-
 /** The key of an object that marks the storage, so that hosts can check whether they use the same storage. */
-export const storageMarkKey: ArtifactKey = key('berth', 'storage-mark');
+export const storageMarkKey: ArtifactKey = joinParts('berth', 'storage-mark') as ArtifactKey;
 
 export const sessionPrefix = (app: App, session: Session): ArtifactPrefix => prefix(app, 'sessions', session);
 

@@ -80,7 +80,7 @@ export function readManifest(text: string): Manifest {
  * Whether the path is relative, has no `.`, `..` or empty parts, and begins with a top-level name that a backup may
  * contain.
  */
-export function isSafePath(path: string): boolean {
+function isSafePath(path: string): boolean {
   const parts = path.split('/');
   return parts.length <= DEPTH_MAX && TOP_LEVEL_NAMES.has(parts[0] ?? '') && parts.every(part => PART.test(part));
 }

@@ -23,7 +23,7 @@ const GUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const STATES = ['inProgress', 'completed', 'canceled'] as const;
 
 /** Whether the string has the form of a download GUID. The GUID is also the name of the downloaded file. */
-export const isDownloadGuid = (text: string): boolean => GUID.test(text);
+const isDownloadGuid = (text: string): boolean => GUID.test(text);
 
 export function dispatchDownloadEvent(
   method: string | undefined,

@@ -6,7 +6,7 @@ import { pollUntil } from '../../kit/wait.ts';
 import type { Control, Page } from './control.ts';
 import { findReferences } from './front-end-names.ts';
 
-export const FRONT_END_PAGE = 'devtools_app.html';
+const FRONT_END_PAGE = 'devtools_app.html';
 const ORIGIN = 'devtools://devtools/bundled/';
 /**
  * Files to which no other file refers, because their names are built from the language at run time. No other locales

@@ -36,9 +36,9 @@ import { noteOverride, overrideOf } from './overrides.ts';
 import { OUTGOING_WAITING_BYTES_MAX } from './pipe.ts';
 
 /** A longer message is read in a worker thread, and refused if the policy would have to parse it. */
-export const LONG_MESSAGE_BYTES = 4 * 1024 ** 2;
+const LONG_MESSAGE_BYTES = 4 * 1024 ** 2;
 /** Maximum number of unanswered commands on one channel. */
-export const PENDING_COMMANDS_MAX = 50_000;
+const PENDING_COMMANDS_MAX = 50_000;
 /**
  * Maximum number of messages that are buffered for one withheld page. When the limit is exceeded, the second-oldest
  * message is dropped, because the oldest one announces the page to the client.

@@ -7,7 +7,7 @@ import { Scope } from '../../kit/scope.ts';
 import { wholeBufferOf } from '../../kit/whole-buffer.ts';
 
 /** The largest message from the browser that is accepted. A longer one is skipped and reported. */
-export const INCOMING_BYTES_MAX = 256 * 1024 ** 2;
+const INCOMING_BYTES_MAX = 256 * 1024 ** 2;
 /**
  * Maximum number of bytes that wait for a slow browser. When more bytes are waiting, commands from clients are refused.
  * The limit is larger than any single message.

@@ -12,9 +12,9 @@ import { type SharedFolder, SharedFolders } from './shared-folders.ts';
 /** The name of the downloads folder in the session folder. Its files may be opened with `file:` URLs. */
 export const DOWNLOADS_FOLDER = 'downloads';
 /** The absolute path of the uploads folder in the box. Its files may be opened with `file:` URLs. */
-export const UPLOADS_IN_BOX = '/tmp/.uploads';
+const UPLOADS_IN_BOX = '/tmp/.uploads';
 
-export const BLOCKED_SCHEMES = ['file', 'chrome', 'devtools', 'view-source', 'chrome-untrusted'] as const;
+const BLOCKED_SCHEMES = ['file', 'chrome', 'devtools', 'view-source', 'chrome-untrusted'] as const;
 
 const POLICIES = {
   URLBlocklist: BLOCKED_SCHEMES.map(scheme => (scheme === 'view-source' ? 'view-source:*' : `${scheme}://*`)),

@@ -34,7 +34,7 @@ export interface DriverLimits {
   readonly threadIdleMs: number;
 }
 
-export const DRIVER_LIMITS: DriverLimits = {
+const DRIVER_LIMITS: DriverLimits = {
   threads: 2,
   waitingPerSessionMax: 16,
   heapMb: 512,

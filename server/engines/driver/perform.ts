@@ -7,7 +7,7 @@ import { newestLines } from './newest-lines.ts';
 import { runSteps } from './steps.ts';
 
 /** The time limit for an element to become ready for an action. */
-export const ACTION_TIMEOUT_MS = 5_000;
+const ACTION_TIMEOUT_MS = 5_000;
 const NAVIGATION_TIMEOUT_MS = 60_000;
 const IMAGE_BYTES_MAX = 8 * 1024 ** 2;
 const JPEG_QUALITY = 80;

@@ -25,14 +25,6 @@ export function hostMatcher(policy: HostPolicy): HostMatcher {
   };
 }
 
-/** Returns a function that tells whether a host name or one of its parent domains is in the set. */
-export const listMatcher =
-  (names: ReadonlySet<string>): HostMatcher =>
-  hostname => {
-    for (const name of withParents(hostname)) if (names.has(name)) return true;
-    return false;
-  };
-
 /**
  * Yields a name and its parents: `a.b.test`, `b.test`, `test`. For an address the parents are meaningless, but no valid
  * entry can match them.

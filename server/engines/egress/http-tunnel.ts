@@ -10,7 +10,7 @@ const HEAD_END = '\r\n\r\n';
 const STATUS_LINE_PATTERN = /^HTTP\/1\.[01] (\d{3})(?: |\r\n)/;
 const AUTHENTICATION_REQUIRED_STATUS = 407;
 
-export const authorityOf = ({ hostname, port }: Pick<Target, 'hostname' | 'port'>): string =>
+const authorityOf = ({ hostname, port }: Pick<Target, 'hostname' | 'port'>): string =>
   hostname.includes(':') ? `[${hostname}]:${port}` : `${hostname}:${port}`;
 
 /** Returns the value of the Proxy-Authorization header. Undefined for a proxy without credentials. */

@@ -150,7 +150,7 @@ export function ruleOf(address: Address): AddressRule | undefined {
 }
 
 /** Returns the IPv4 addresses that are embedded in an IPv6 address. `::` and `::1` have none. */
-export function embeddedAddresses(address: Address): readonly Address[] {
+function embeddedAddresses(address: Address): readonly Address[] {
   if (address.family === 4 || isZeroOrOne(address.bytes)) return [];
   const ipv4Addresses = EMBEDDINGS.filter(embedding => covers(embedding.prefixRange, address, 0)).flatMap(embedding => {
     const embeddedAddress = extractIpv4(address.bytes, embedding.positions, embedding.isInverted);

@@ -27,7 +27,7 @@ export interface TarLimits {
   readonly entries: number;
 }
 
-export const TAR_LIMITS: TarLimits = { bytes: 1024 ** 3, entries: 50_000 };
+const TAR_LIMITS: TarLimits = { bytes: 1024 ** 3, entries: 50_000 };
 /**
  * Maximum number of entries that are read, as a multiple of the allowed number of files. Otherwise a folder full of
  * skipped entries would be read without end.

@@ -1,6 +1,6 @@
 // Fragmented MP4 for segments: parses ffmpeg's output, and writes fragments with the exact times of the frames. Pure.
 
-export const TICKS_PER_MS = 90;
+const TICKS_PER_MS = 90;
 
 export interface Fragment {
   /** The boxes `ftyp` and `moov`. */
@@ -24,7 +24,7 @@ export class BadMedia extends Error {
   override readonly name = 'BadMedia';
 }
 
-export function* boxesIn(bytes: Buffer, from = 0, to = bytes.length): Generator<Box> {
+function* boxesIn(bytes: Buffer, from = 0, to = bytes.length): Generator<Box> {
   for (let at = from; at + 8 <= to; ) {
     const shortSize = bytes.readUInt32BE(at);
     const headerBytes = shortSize === 1 ? 16 : 8;

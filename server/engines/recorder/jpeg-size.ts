@@ -4,7 +4,7 @@ import type { Size } from './matroska.ts';
 
 /** These limits bound the memory and time that a decoder needs. */
 export const FRAME_PIXELS_MAX = 4096 * 4096;
-export const FRAME_SIDE_MAX = 8192;
+const FRAME_SIDE_MAX = 8192;
 /** Maximum number of JPEG segments before the first scan. Chromium writes fewer than ten. */
 const SEGMENTS_MAX = 64;
 

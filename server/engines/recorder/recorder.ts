@@ -314,7 +314,7 @@ interface SessionRecordingOptions extends RecordingOptions, Pick<Runtime, 'log'>
   readonly workers: Workers;
 }
 
-export class SessionRecording {
+class SessionRecording {
   /**
    * The pages whose earlier recordings could not be read. They are not recorded until the session ends, because a new
    * recording would be written over the earlier one.

@@ -10,7 +10,7 @@ export const EGRESS_PORT_IN_JAIL = 3128;
  * Descriptor 3 is the program's input, and descriptor 4 its output. Descriptor 5 is the IPC channel through which the
  * listener is passed to the server.
  */
-export const IPC_DESCRIPTOR = 5;
+const IPC_DESCRIPTOR = 5;
 
 /** bubblewrap reads the seccomp filter from this descriptor, and closes it. */
 const FILTER_DESCRIPTOR = 6;

@@ -2,6 +2,7 @@
 // case here and in snake case in the database (migrations/).
 
 import type { ColumnType, Generated, GeneratedAlways } from 'kysely';
+import type { AssertNone } from '../../kit/assert-none.ts';
 import type {
   AccountId,
   ApplicationId,
@@ -14,6 +15,8 @@ import type {
   VersionId,
 } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
+import type { ColumnMismatch } from './column-mismatch.ts';
+import type { DatabaseColumns } from './generated/columns.ts';
 import type { AccountRow, ApplicationRow, Role } from './rows/accounts.ts';
 import type { ActionRow } from './rows/actions.ts';
 import type { NewAuditRow, SealRow } from './rows/audit.ts';
@@ -175,6 +178,19 @@ export interface Tables {
   vaultKeys: Columns<DataKeyRow>;
   signingKeys: Columns<SigningKeyRow, { publicJwk: Jsonb }>;
 }
+
+/** Does not compile if a type here does not match the columns of its table. After a new migration, run `npm run gen`. */
+export type UnexpectedMismatch = AssertNone<Exclude<ColumnMismatch<Tables, DatabaseColumns>, ExpectedMismatch>>;
+
+type ExpectedMismatch =
+  // A trigger numbers the entries.
+  | 'auditEntries.number has no default in the database'
+  // The only row has a constant key.
+  | 'usageSummed.one of the database has no type'
+  // Columns of earlier versions.
+  | 'operationRevisions.credentialId of the database has no type'
+  | 'sessionControls.holder of the database has no type'
+  | 'sessionControls.expiresAt of the database has no type';
 
 /** Written as a JSON string, because the driver would write a JavaScript array as a PostgreSQL array. */
 type Jsonb = ColumnType<JsonObject, string, string>;

@@ -25,7 +25,7 @@ const OUTSIDE_PAGES = [...PASSKEY_PAGES, HANDOFF_PAGE];
  * such as the origin of the object store. They are inserted into the policy unchanged, so all of them must have plain
  * host names.
  */
-export function consolePolicy(linkOrigins: readonly string[] = [], frameAncestors: readonly string[] = []): string {
+function consolePolicy(linkOrigins: readonly string[] = [], frameAncestors: readonly string[] = []): string {
   const linkSources = linkOrigins.map(origin => ` ${origin}`).join('');
   return [
     "default-src 'none'",

@@ -11,7 +11,7 @@ import { type Bounds, Totals } from '../../kit/totals.ts';
  * The maximum number of files, playlists, archives and event streams that are being sent at once. Requests without a
  * credential are counted by their IP address.
  */
-export const STREAMED_RESPONSES_MAX: Bounds = { session: 200, application: 200, process: 1000 };
+const STREAMED_RESPONSES_MAX: Bounds = { session: 200, application: 200, process: 1000 };
 /** Smaller responses fit into the kernel's socket buffers, and are not counted. */
 const COUNTED_BYTES_MIN = 64 * 1024;
 /** A connection whose client reads nothing for this long is closed. */

@@ -1,7 +1,7 @@
 // Hosts, and the leases of the hosts that share one database.
 import type { ApplicationId, HostId, SessionId } from '../../../kit/ids.ts';
 
-export const HOST_STATES = ['alone', 'up', 'away', 'left', 'lost', 'removed'] as const;
+const HOST_STATES = ['alone', 'up', 'away', 'left', 'lost', 'removed'] as const;
 /**
  * `alone`: without a lease. `up`: renews its lease. `away`: is restarting, and keeps its sessions until its lease runs
  * out. `left`: stopped without sessions. `lost`: its lease ran out. `removed`: the operator removed it from the list.

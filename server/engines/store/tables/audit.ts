@@ -98,7 +98,7 @@ const valuesOf = ({ id, applicationId, accountId, at, action, actor, via, target
 const nameOf = ({ kind, id }: NewAuditRow['actor']) =>
   kind === 'account' && id !== undefined ? sql<string>`(select name from accounts where id = ${id})` : null;
 
-export function auditRow(row: Selectable<AuditEntriesTable>): AuditRow {
+function auditRow(row: Selectable<AuditEntriesTable>): AuditRow {
   const { id, number, applicationId, accountId, at, action, outcome, ip, userAgent, requestId, details } = row;
   return {
     ...{ id, number, at, action, outcome, details },

@@ -46,7 +46,7 @@ export async function hold(trx: Db, request: NewHold): Promise<'held' | Shortage
  * `hold` as an expression for use in another statement. Null if the credit is held, otherwise the available amount.
  * Throws like `assertAmount`.
  */
-export function holdExpression(request: NewHold): RawBuilder<number | null> {
+function holdExpression(request: NewHold): RawBuilder<number | null> {
   assertAmount(request.amount);
   const { id, applicationId, hostId, purposeKind, purposeId, amount, rates, at } = request;
   return sql`hold_credit(

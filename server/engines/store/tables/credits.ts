@@ -80,7 +80,7 @@ export const creditGrants = (db: Db): CreditGrants => ({
 });
 
 /** Returns the start and end times and the byte count that were last stored for a session. */
-export async function readMeteredSession(trx: Db, session: string): Promise<MeteredSession | undefined> {
+async function readMeteredSession(trx: Db, session: string): Promise<MeteredSession | undefined> {
   const { rows } = await sql<{
     startedAt: Date | null;
     expiresAt: Date;

@@ -36,7 +36,7 @@ export class Recorder {
 }
 
 /** Must be the last statement of a transaction, because it takes a lock that readers wait for. */
-export async function writeWithEvents(
+async function writeWithEvents(
   db: Db,
   change: SessionChange,
   ...events: readonly EventToRecord[]
