@@ -2,22 +2,13 @@
 // folder by default. Operators may set the secret instead. Both files have mode 0600. The server or an operator's
 // command creates them, whichever runs first.
 import { randomBytes } from 'node:crypto';
-import {
-  accessSync,
-  constants,
-  existsSync,
-  linkSync,
-  mkdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Config } from './config.ts';
 import type { Clock } from './kit/clock.ts';
+import { readIfPresent, readOrCreate } from './kit/created-file.ts';
+import { hasCode } from './kit/durable.ts';
 import { Fault, reason } from './kit/fault.ts';
-import { giveToFolderOwner } from './kit/folder-owner.ts';
 import { type HostId, isUuid, newId } from './kit/ids.ts';
 import { Secret } from './kit/secret.ts';
 
@@ -85,38 +76,6 @@ function readOrCreateSecret(dataDir: string): Secret {
     throw invalidContentFault(join(dataDir, 'secret'), `a secret of at least ${2 * SECRET_BYTES} characters`);
   return new Secret(text);
 }
-
-/**
- * Returns the content of the file, which is created if it is missing. Two processes that create it at the same time get
- * the same content.
- */
-function readOrCreate(file: string, generate: () => string): string {
-  const existingText = readIfPresent(file);
-  if (existingText !== undefined) return existingText;
-  const temporaryFile = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
-  writeFileSync(temporaryFile, `${generate()}\n`, { mode: 0o600, flag: 'wx' });
-  giveToFolderOwner(temporaryFile, dirname(file));
-  try {
-    linkSync(temporaryFile, file);
-  } catch (error) {
-    if (!hasCode(error, 'EEXIST')) throw error;
-  } finally {
-    rmSync(temporaryFile);
-  }
-  return readFileSync(file, 'utf8').trim();
-}
-
-function readIfPresent(file: string): string | undefined {
-  try {
-    return readFileSync(file, 'utf8').trim();
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return undefined;
-    throw error;
-  }
-}
-
-const hasCode = (error: unknown, code: string): boolean =>
-  error instanceof Error && 'code' in error && error.code === code;
 
 const invalidContentFault = (file: string, expected: string): Fault =>
   new Fault('data_folder_unusable', `${file} does not contain ${expected}.`, {

@@ -20,6 +20,8 @@ import { eventually } from '../harness/until.ts';
 const pages = await openPages({
   '/code': `<!doctype html><title>Code</title><style>body{margin:0}input{position:absolute;left:20px;top:20px;width:300px;height:40px}</style>
     <form><input id="code" name="code" autocomplete="off"></form><a id="out" href="http://localhost:1/">out</a>`,
+  '/order': `<!doctype html><title>Order</title><style>body{margin:0}input{position:absolute;left:20px;top:20px;width:300px;height:40px}</style>
+    <input autocomplete="off" oninput="history.replaceState(null, '', '/order/' + encodeURIComponent(value))">`,
 });
 const server = await startServer({ pages, clock: 'test' });
 const token = await createOwnerToken(server);
@@ -33,15 +35,16 @@ interface HandoffEventParams {
   readonly callbackEvent?: string;
 }
 
-const openCodePage = async (settings: object = {}) => {
+const openPage = async (path: string, settings: object = {}) => {
   const session = await server.createSession({ ...settings }, key);
   const browser = await chromium.connectOverCDP(session.connectUrl);
   const page = browser.contexts()[0]?.pages()[0] ?? assert.fail();
-  await page.goto(`${pages.url}/code`);
+  await page.goto(pages.url + path);
   const cdp = await browser.contexts()[0]?.newCDPSession(page);
   assert.ok(cdp);
   return { ...session, browser, page, cdp };
 };
+const openCodePage = (settings: object = {}) => openPage('/code', settings);
 
 /** Advances the clock while the agent's client sends commands, so that the client counts as connected. */
 async function advanceWhileConnected(
@@ -156,6 +159,23 @@ test('Puppeteer requests a hand-off over CDP, and input that it sends during the
   await browser.disconnect();
   await server.release(id);
 });
+
+for (const record of ['keep', 'mask', 'pause'])
+  test(`neither the report of a hand-off (record: ${record}) nor the log contains what the person typed, if the page puts it into addresses`, async () => {
+    const { id, browser, page } = await openPage('/order');
+    const claimedHandoff = await claimHandoff(server, person, (await requestHandoff(server, key, id, { record })).id);
+    const viewer = await LiveViewer.open(claimedHandoff.liveViewUrl);
+    await typeAs(viewer, 'blue heron 4417');
+    await page.waitForURL(`${pages.url}/order/blue%20heron%204417`);
+    const { body } = await sendWithLease<Handoff>(server, claimedHandoff, 'complete', { outcome: 'completed' });
+    assert.equal(body.url, `${pages.url}/order/[redacted]`);
+    await page.evaluate('fetch(`/later${location.pathname}`)');
+    await browser.close();
+    await server.release(id);
+    const { text } = await server.api('GET', `/v1/browsers/sessions/${id}/logs`, { key });
+    assert.match(text, /\/later\/order\/\[redacted\]/);
+    assert.doesNotMatch(text, /heron/);
+  });
 
 test('a NUL in the instructions of a hand-off or an unpaired surrogate in its evidence is refused', async () => {
   const { id: sessionId } = await server.createSession({ keepAlive: true }, key);

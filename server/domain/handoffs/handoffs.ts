@@ -309,10 +309,16 @@ export class Handoffs {
     return url && url.origin !== 'null' ? { pageOrigin: url.origin } : {};
   }
 
-  /** Returns the address without its query and fragment, because these may contain text that the person typed. */
+  /**
+   * Returns the address without its query and fragment, because these may contain text that the person typed. Typed text
+   * that is recognized in the path is redacted.
+   */
   async #addressOf(row: HandoffRow): Promise<string | undefined> {
     const url = await this.#pageUrlOf(row);
-    return url && `${url.origin}${url.pathname}`.slice(0, URL_CHARACTERS_MAX);
+    const live = this.#parts.liveSessions.get(row.sessionId);
+    if (!url || !live) return undefined;
+    const path = live.secrets.clean(url.pathname);
+    return `${url.origin}${live.redactTyped?.(path) ?? path}`.slice(0, URL_CHARACTERS_MAX);
   }
 
   /** Returns the address of the page that the person sees first. Undefined if it is not a web address. */

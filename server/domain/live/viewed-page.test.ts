@@ -27,7 +27,13 @@ test('queues up to 1,000 inputs in order while the page has not responded to a m
     post: (method: string, params: { text?: string } = {}) =>
       void (method === 'Input.insertText' && sentTexts.push(params.text ?? '')),
   } as unknown as ObservedTarget;
-  const page = new ViewedPage({ target, remoteFrames: () => new Map(), isCovered: () => false, onChanged: () => {} });
+  const page = new ViewedPage({
+    target,
+    remoteFrames: () => new Map(),
+    isCovered: () => false,
+    onChanged: () => {},
+    onTyping: () => {},
+  });
   page.text('before');
   page.mouse(MOUSE_DOWN);
   for (let n = 0; n < 1_500; n++) page.text(String(n));
@@ -51,7 +57,13 @@ test('giving back control drops queued input, and whenInputSent resolves once th
     },
     post: (method: string) => void sentMethods.push(method),
   } as unknown as ObservedTarget;
-  const page = new ViewedPage({ target, remoteFrames: () => new Map(), isCovered: () => false, onChanged: () => {} });
+  const page = new ViewedPage({
+    target,
+    remoteFrames: () => new Map(),
+    isCovered: () => false,
+    onChanged: () => {},
+    onTyping: () => {},
+  });
   page.mouse(MOUSE_DOWN);
   page.text('too late');
   const endedCalls: string[] = [];
@@ -96,7 +108,13 @@ for (const when of ['before', 'after'] as const)
       },
       post: note,
     } as unknown as ObservedTarget;
-    const page = new ViewedPage({ target, remoteFrames: () => new Map(), isCovered: () => false, onChanged: () => {} });
+    const page = new ViewedPage({
+      target,
+      remoteFrames: () => new Map(),
+      isCovered: () => false,
+      onChanged: () => {},
+      onTyping: () => {},
+    });
     page.setControlled(true);
     page.mouse(MOUSE_DOWN);
     await evaluateCall.promise;

@@ -53,6 +53,8 @@ export interface ViewedPageParts {
   /** Whether the session is in a masked hand-off. */
   readonly isCovered: () => boolean;
   readonly onChanged: () => void;
+  /** Called with each CDP command that may type text or begin another field, before it is sent. */
+  readonly onTyping: (method: string, params: JsonObject) => void;
 }
 
 interface QueuedStep {
@@ -67,6 +69,7 @@ export class ViewedPage implements Closeable {
   readonly #worlds: PageWorlds;
   readonly #isCovered: () => boolean;
   readonly #onChanged: () => void;
+  readonly #onTyping: ViewedPageParts['onTyping'];
   readonly #subscription: Closeable;
   #state: PageState = INITIAL_STATE;
   #select: FoundSelect | undefined;
@@ -84,12 +87,13 @@ export class ViewedPage implements Closeable {
   /** The number of times that a viewer has given back control or left the page. */
   #controlEndCount = 0;
 
-  constructor({ target, remoteFrames, isCovered, onChanged }: ViewedPageParts) {
+  constructor({ target, remoteFrames, isCovered, onChanged, onTyping }: ViewedPageParts) {
     this.id = target.id;
     this.#target = target;
     this.#worlds = new PageWorlds(target, remoteFrames);
     this.#isCovered = isCovered;
     this.#onChanged = onChanged;
+    this.#onTyping = onTyping;
     this.#subscription = target.on((method, params) => this.#handleEvent(method, params));
     target.post('Page.enable');
     void this.#readHistory();
@@ -145,6 +149,7 @@ export class ViewedPage implements Closeable {
     // Moves are also queued, because a move that is sent before the mouse-down would drag nothing.
     this.#enqueueInput(() => {
       if (action === 'move') return this.#move(event);
+      this.#onTyping(DISPATCH_MOUSE_EVENT, event);
       // Send the pending move first, so that the button event happens where the viewer sees the mouse.
       if (button === 'left') return action === 'down' ? this.#press(event) : this.#release(event);
       this.#flushMove();
@@ -221,7 +226,9 @@ export class ViewedPage implements Closeable {
   }
 
   answerDialog(accept: boolean, promptText: string): void {
-    this.#target.post('Page.handleJavaScriptDialog', { accept, promptText });
+    const params = { accept, promptText };
+    this.#onTyping('Page.handleJavaScriptDialog', params);
+    this.#target.post('Page.handleJavaScriptDialog', params);
   }
 
   choose(options: readonly number[]): void {
@@ -316,7 +323,10 @@ export class ViewedPage implements Closeable {
    * closed.
    */
   #sendInput(method: string, params: JsonObject): void {
-    this.#enqueueInput(() => this.#target.post(method, params));
+    this.#enqueueInput(() => {
+      this.#onTyping(method, params);
+      this.#target.post(method, params);
+    });
   }
 
   #enqueueInput(run: QueuedStep['run']): void {

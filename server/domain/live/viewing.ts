@@ -144,6 +144,7 @@ export class Viewing implements Closeable {
       remoteFrames: () => this.#remoteFrames(target),
       isCovered: () => this.#liveSession.cover !== undefined,
       onChanged: () => this.#notify(target.id),
+      onTyping: (method, params) => this.#liveSession.rememberTyped?.(method, target.id, params),
     });
     this.#pages.set(target.id, { target, page });
     target.on(method => {

@@ -8,9 +8,9 @@ import { isObject } from '../../kit/json.ts';
 import type { CommandTap, ObservedCommand } from '../sessions/browser-host.ts';
 import { commandParams, commandResult, LOGGED_COMMANDS, mayReturnSecrets } from './command-entries.ts';
 import type { LogEntry } from './entry.ts';
-import { scanExpression } from './expression.ts';
 import { COMMAND_BURST_MAX, COMMANDS_PER_SECOND } from './limits.ts';
 import type { SessionLog } from './session-log.ts';
+import { rememberTyped, TYPING_COMMANDS } from './typed-commands.ts';
 import { textAt, type UntrustedObject } from './values.ts';
 
 /** Longer messages are not parsed; their length is logged. */
@@ -29,15 +29,6 @@ const QUEUE_MAX = 200;
  */
 const UNLOGGED_EXPRESSION_BYTES_MAX = 8 * 1024;
 const EMPTY_BUFFER = Buffer.alloc(0);
-/** Commands that are parsed even if they are not logged, because the text that they type is redacted in other entries. */
-const TYPING_COMMANDS: ReadonlySet<string> = new Set([
-  'Input.insertText',
-  'Input.dispatchKeyEvent',
-  'Input.imeSetComposition',
-  'Runtime.callFunctionOn',
-  'Page.handleJavaScriptDialog',
-]);
-
 export interface CommandLogParts {
   readonly log: SessionLog;
   /** Returns the page number of a target that is a page or belongs to one. */
@@ -103,7 +94,7 @@ export class CommandLog implements CommandTap {
     const { method, message = EMPTY_BUFFER } = loggedCommand;
     const parsedCommand = message.length > COMMAND_BYTES_MAX ? undefined : parse(message);
     const params = isObject(parsedCommand?.params) ? parsedCommand.params : {};
-    if (parsedCommand) this.#rememberTyped(loggedCommand, params);
+    if (parsedCommand) rememberTyped(this.#parts.log.typedText, method, loggedCommand.targetIds[0] ?? '', params);
     if (!isLogged) return;
     loggedCommand.loggedParams = parsedCommand
       ? commandParams(method, this.#parts.log.secrets.cleanAll(params))
@@ -135,46 +126,6 @@ export class CommandLog implements CommandTap {
   #pageFieldOf(targetIds: readonly string[]): Pick<LogEntry, 'page'> {
     const page = targetIds.map(this.#parts.pageOf).find(number => number !== undefined);
     return page === undefined ? {} : { page };
-  }
-
-  #rememberTyped({ method, targetIds }: LoggedCommand, params: UntrustedObject): void {
-    const { typedText } = this.#parts.log;
-    const [channel = ''] = targetIds;
-    switch (method) {
-      case 'Input.insertText':
-      case 'Input.imeSetComposition':
-        return this.#rememberInsertedText(channel, textAt(params, 'text') ?? '');
-      case 'Input.dispatchKeyEvent':
-        return this.#rememberKey(channel, params);
-      case 'Runtime.callFunctionOn':
-        typedText.endWord(channel);
-        return typedText.rememberPassed(params.arguments);
-      case 'Input.dispatchMouseEvent':
-        return typedText.endWord(channel);
-      case 'Page.handleJavaScriptDialog':
-        return typedText.rememberText(textAt(params, 'promptText') ?? '');
-      case 'Runtime.evaluate':
-        typedText.endWord(channel);
-        return typedText.rememberPassed(scanExpression(textAt(params, 'expression') ?? '').literals);
-    }
-  }
-
-  /** Remembers inserted text. Some clients insert text one character at a time. */
-  #rememberInsertedText(channel: string, text: string): void {
-    const { typedText } = this.#parts.log;
-    if ([...text].length === 1) return typedText.addCharacter(channel, text);
-    typedText.endWord(channel);
-    typedText.rememberText(text);
-  }
-
-  #rememberKey(channel: string, params: UntrustedObject): void {
-    const { typedText } = this.#parts.log;
-    if (params.type === 'keyUp') return;
-    const text = textAt(params, 'text') ?? '';
-    const key = textAt(params, 'key') ?? '';
-    if (text !== '' && text !== '\r') typedText.addCharacter(channel, text);
-    else if (key === 'Backspace') typedText.removeCharacter(channel);
-    else if (key === 'Enter' || key === 'Tab') typedText.endField(channel);
   }
 
   #takeToken(): boolean {

@@ -36,6 +36,7 @@ class Scene {
   readonly live: ObservedSession = {
     tap: undefined,
     redactTyped: undefined,
+    rememberTyped: undefined,
     cover: undefined,
     responseTypes: new ResponseTypes(),
     secrets: new SecretTexts(),

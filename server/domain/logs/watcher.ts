@@ -11,6 +11,7 @@ import { CommandLog } from './command-log.ts';
 import type { LogBook } from './log-book.ts';
 import type { SessionLog } from './session-log.ts';
 import { TypedRequests, withoutTypedText } from './typed-by-person.ts';
+import { rememberTyped } from './typed-commands.ts';
 import type { UntrustedObject } from './values.ts';
 
 /** Bodies are not logged, so Chromium need not buffer them. */
@@ -29,6 +30,7 @@ export interface ObservedSession {
   readonly browser: Pick<LiveSession['browser'], 'observe'>;
   tap: LiveSession['tap'];
   redactTyped: LiveSession['redactTyped'];
+  rememberTyped: LiveSession['rememberTyped'];
   /** How the session is hidden while a person has control. Undefined if nothing is hidden. */
   readonly cover: LiveSession['cover'];
   readonly responseTypes: Pick<LiveSession['responseTypes'], 'handleEvent'>;
@@ -56,6 +58,7 @@ async function attendSession(
   const commandLog = new CommandLog({ log, pageOf, clock: parts.clock });
   liveSession.tap = commandLog;
   liveSession.redactTyped = text => log.redactTyped(text);
+  liveSession.rememberTyped = (method, target, params) => rememberTyped(log.typedText, method, target, params);
   await liveSession.browser.observe({ target: target => recorder.attach(target) });
   return {
     // Channels are not detached here: a dead browser would not respond. They end with the browser, or an adopting

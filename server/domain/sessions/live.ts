@@ -3,6 +3,7 @@ import type { Box } from '../../engines/slots/slots.ts';
 import type { SessionEnd, SessionRow } from '../../engines/store/rows/sessions.ts';
 import { reason } from '../../kit/fault.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Scope } from '../../kit/scope.ts';
 import { SecretTexts } from '../../kit/secret-texts.ts';
@@ -87,6 +88,11 @@ export class LiveSession {
    * has no log: what clients type is then not known.
    */
   redactTyped: ((text: string) => string) | undefined;
+  /**
+   * Remembers what a viewer types into a target of the browser, as a CDP command, so that it is redacted too. Set
+   * together with `redactTyped`.
+   */
+  rememberTyped: ((method: string, target: string, params: JsonObject) => void) | undefined;
   /** Secrets that the service typed into pages of the session. They are never shown. */
   readonly secrets = new SecretTexts();
   /** Content types of documents. Filled by the log watcher, so it is empty if the session has no log. */

@@ -1,8 +1,9 @@
 // Determines the install id and the user ids of this data folder's boxes. The install id distinguishes the data folders
 // on one machine, in cgroup names, process marks and user ids.
 import { createHash, randomBytes } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readOrCreate } from '../../kit/created-file.ts';
 import { Fault } from '../../kit/fault.ts';
 
 /**
@@ -23,12 +24,7 @@ const RESERVED_UIDS = 10_000;
 /** Returns the install id: eight hex digits, created at the first start and kept in the data folder. */
 export function readInstallId(dataDir: string): string {
   const file = join(dataDir, 'install-id');
-  try {
-    writeFileSync(file, randomBytes(4).toString('hex'), { mode: 0o600, flag: 'wx' });
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
-  }
-  const id = readFileSync(file, 'utf8').trim();
+  const id = readOrCreate(file, () => randomBytes(4).toString('hex'));
   if (!/^[0-9a-f]{8}$/.test(id))
     throw new Fault('isolation_unavailable', `${file} does not contain eight hex digits.`, {
       advice: 'Remove the file while no session is running; the next start creates a new one.',

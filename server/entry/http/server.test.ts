@@ -1031,24 +1031,25 @@ test('close answers requests that have arrived but have not been read', async ()
   await closed;
 });
 
+/** Serves a session whose read waits: `isRead` resolves when the read has begun, and `view` is its result. */
+async function serveWaitingRead() {
+  const isRead = Promise.withResolvers<void>();
+  const view = Promise.withResolvers<SessionView>();
+  const read = () => {
+    isRead.resolve();
+    return view.promise;
+  };
+  return { closingServer: await serve({ sessions: { ...SESSIONS, read } }), isRead: isRead.promise, view };
+}
+
 for (const sender of ['a client', 'another host'])
   test(`close waits for a request of ${sender} that is in progress, and then closes its connection`, async () => {
-    const isRead = Promise.withResolvers<void>();
-    const view = Promise.withResolvers<SessionView>();
-    const closingServer = await serve({
-      sessions: {
-        ...SESSIONS,
-        read: () => {
-          isRead.resolve();
-          return view.promise;
-        },
-      },
-    });
+    const { closingServer, isRead, view } = await serveWaitingRead();
     const port = await claimFreePort();
     const peers = await listenForPeers(closingServer.server, { host: '127.0.0.1', port }, undefined, systemClock);
     const url = sender === 'another host' ? `http://127.0.0.1:${port}` : closingServer.url;
     const response = fetch(`${url}/v1/browsers/sessions/${ID}`, { headers: { authorization: `Bearer ${KEY}` } });
-    await isRead.promise;
+    await isRead;
     await peers.close();
     let isClosed = false;
     const closed = closingServer.close().then(() => {
@@ -1063,20 +1064,10 @@ for (const sender of ['a client', 'another host'])
   });
 
 test('close sends the whole of a large response to a client that reads slowly', async () => {
-  const isRead = Promise.withResolvers<void>();
-  const view = Promise.withResolvers<SessionView>();
-  const closingServer = await serve({
-    sessions: {
-      ...SESSIONS,
-      read: () => {
-        isRead.resolve();
-        return view.promise;
-      },
-    },
-  });
+  const { closingServer, isRead, view } = await serveWaitingRead();
   const socket = connect(Number(new URL(closingServer.url).port), '127.0.0.1');
   socket.write(`GET /v1/browsers/sessions/${ID} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`);
-  await isRead.promise;
+  await isRead;
   const closed = closingServer.close();
   await setTimeout(100); // By then, the listening sockets are closed.
   const note = 'x'.repeat(8_000_000);
@@ -1087,21 +1078,12 @@ test('close sends the whole of a large response to a client that reads slowly', 
 });
 
 test('close does not fail if another host resets a connection in the meantime', async () => {
-  const isRead = Promise.withResolvers<void>();
-  const closingServer = await serve({
-    sessions: {
-      ...SESSIONS,
-      read: () => {
-        isRead.resolve();
-        return new Promise(() => {});
-      },
-    },
-  });
+  const { closingServer, isRead } = await serveWaitingRead();
   const port = await claimFreePort();
   const peers = await listenForPeers(closingServer.server, { host: '127.0.0.1', port }, undefined, systemClock);
   const socket = connect(port, '127.0.0.1');
   socket.write(`GET /v1/browsers/sessions/${ID} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEY}\r\n\r\n`);
-  await isRead.promise;
+  await isRead;
   await peers.close();
   const closed = closingServer.close();
   await setTimeout(100); // By then, the listening sockets are closed.
