@@ -3,12 +3,13 @@
 import { join } from 'node:path';
 import { type Config, processFolder, readConfig } from './config.ts';
 import { completeGuids } from './domain/files/whole-files.ts';
+import type { DecidedEnd } from './domain/sessions/actors.ts';
 import type { SalvagedFiles } from './engines/artifacts/salvage.ts';
 import { DOWNLOADS_FOLDER } from './engines/browser/policies.ts';
 import { createBoxHost, jailedForm } from './engines/slots/open-slots.ts';
 import type { Form, Remains } from './engines/slots/slots.ts';
 import { sweep } from './engines/slots/sweep.ts';
-import type { SessionEnd, SessionRow } from './engines/store/rows/sessions.ts';
+import type { SessionRow } from './engines/store/rows/sessions.ts';
 import type { Store } from './engines/store/store.ts';
 import { type Clock, systemClock } from './kit/clock.ts';
 import { Fault } from './kit/fault.ts';
@@ -70,7 +71,7 @@ export async function endLeftovers(
 interface EndLeftoversDeps extends Pick<Runtime, 'clock' | 'log'> {
   readonly config: Config;
   readonly store: Store;
-  readonly end: SessionEnd;
+  readonly end: DecidedEnd;
 }
 
 /**
@@ -157,7 +158,7 @@ async function endSessions(
   rows: readonly SessionRow[],
   config: Config,
   clock: Clock,
-  end: SessionEnd,
+  end: DecidedEnd,
 ): Promise<void> {
   for (const row of rows) {
     await store.sessions.decideEnd(row.id, end, clock.now());

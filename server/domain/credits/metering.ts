@@ -2,12 +2,12 @@
 // hold cannot be extended ends after a minute's notice. The due times are in the rows, so the task may run at any time,
 // in any process.
 import type { CreditRows, MeteredSession, Metering, ReservationRow } from '../../engines/store/rows/credits.ts';
-import type { SessionEnd } from '../../engines/store/rows/sessions.ts';
 import { addMs } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import { meteredCost, secondsRoundedUp } from '../../kit/metered-cost.ts';
 import type { Runtime } from '../../kit/runtime.ts';
+import type { DecidedEnd } from '../sessions/actors.ts';
 import { CAPTURE_INTERVAL_MS, holdAmount } from './terms.ts';
 
 const BATCH_MAX = 200;
@@ -16,7 +16,7 @@ export interface MeteringParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly rows: Pick<CreditRows, 'due' | 'meter' | 'recordExhaustedCredit' | 'recordLowCredit'>;
   /** The balance of an account is low if fewer micro-credits than this are available. If 0, no balance is low. */
   readonly lowBalanceThreshold: number;
-  readonly end: (id: SessionId, end: SessionEnd) => Promise<unknown>;
+  readonly end: (id: SessionId, end: DecidedEnd) => Promise<unknown>;
   /** Whether the session has ended and its end could not be written yet. */
   readonly isEndUnwritten: (id: SessionId) => boolean;
 }

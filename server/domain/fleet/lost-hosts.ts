@@ -3,8 +3,8 @@
 // change. Any host can do this, because only database rows are needed.
 import type { ContextUses } from '../../engines/store/rows/contexts.ts';
 import type { Hosts } from '../../engines/store/rows/hosts.ts';
-import type { SessionEnd } from '../../engines/store/rows/sessions.ts';
 import type { Runtime } from '../../kit/runtime.ts';
+import type { DecidedEnd } from '../sessions/actors.ts';
 import type { Endings } from '../sessions/endings.ts';
 import type { Fleet } from './fleet.ts';
 
@@ -12,7 +12,7 @@ import type { Fleet } from './fleet.ts';
 export const LOST_CHECK_INTERVAL_MS = 1_000;
 const BATCH_MAX = 200;
 
-export const HOST_LOST: SessionEnd = { status: 'ERROR', reason: 'host_lost' };
+export const HOST_LOST: DecidedEnd = { status: 'ERROR', reason: 'host_lost' };
 
 export interface LostHostsParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly fleet: Fleet;

@@ -17,6 +17,7 @@ import type { Grant } from '../../../contract/grants.ts';
 import type { GrantRow, KeyChange, KeyRow } from '../../engines/store/rows/credentials.ts';
 import type { Store } from '../../engines/store/store.ts';
 import { addMs, type Clock } from '../../kit/clock.ts';
+import { withoutUndefined } from '../../kit/complete.ts';
 import { type ApplicationId, isUuid, type KeyId, newId } from '../../kit/ids.ts';
 import type { Secret } from '../../kit/secret.ts';
 import type { Audit, AuditSource, AuditTransaction, Detail } from '../audit/audit.ts';
@@ -43,6 +44,9 @@ export interface AgentKeysParts {
   readonly onCredentialChanged: (hash: string, shouldKeepConnections?: boolean) => void;
 }
 
+/** A key that was not yet used, revoked or rotated. */
+type NewKeyRow = Omit<KeyRow, 'revokedAt' | 'lastUsedAt' | 'lastUsedIp' | 'replacedBy'>;
+
 type KeyAction = `agent_key.${'created' | 'changed' | 'rotated' | 'revoked'}`;
 
 export class AgentKeys {
@@ -67,7 +71,7 @@ export class AgentKeys {
     const now = this.#parts.clock.now();
     const { hash, prefix, text } = mint('agent_key');
     const expiresAt = parseFutureExpiry(request.expiresAt, now);
-    const row: KeyRow = {
+    const row = withoutUndefined<NewKeyRow>({
       id: newId<KeyId>(now),
       applicationId,
       name: cleanName(request.name),
@@ -78,8 +82,8 @@ export class AgentKeys {
       cidrAllow: cleanRanges(request.cidrAllow),
       revision: 1,
       createdAt: now,
-      ...(expiresAt ? { expiresAt } : {}),
-    };
+      expiresAt,
+    });
     await this.#parts.store.atomically(async trx => {
       const outcome = await trx.keys.insert(row, AGENT_KEYS_PER_APPLICATION_MAX);
       if (outcome === 'limit_reached') throw tooManyKeys();
@@ -123,12 +127,12 @@ export class AgentKeys {
     const row = await this.#requireActive(id, keyId);
     const revision = revisionFrom(ifMatch, row.revision);
     const expiresAt = parseEarlierExpiry(request.expiresAt, row.expiresAt, this.#parts.clock.now());
-    const change: KeyChange = {
-      ...(request.name === undefined ? {} : { name: cleanName(request.name) }),
-      ...(request.grants === undefined ? {} : { grants: cleanGrants(request.grants) }),
-      ...(request.cidrAllow === undefined ? {} : { cidrAllow: cleanRanges(request.cidrAllow) }),
-      ...(expiresAt ? { expiresAt } : {}),
-    };
+    const change = withoutUndefined<KeyChange>({
+      name: request.name === undefined ? undefined : cleanName(request.name),
+      grants: request.grants && cleanGrants(request.grants),
+      cidrAllow: request.cidrAllow && cleanRanges(request.cidrAllow),
+      expiresAt,
+    });
     const changedRow = await this.#parts.store.atomically(async trx => {
       const changedRow = await trx.keys.change(row.applicationId, row.id, revision, change);
       if (!changedRow) throw preconditionFailed();
@@ -213,12 +217,12 @@ export class AgentKeys {
   }
 
   #view(row: KeyRow): AgentKey {
-    return {
+    return withoutUndefined<AgentKey>({
       ...credentialView(row, this.#parts.clock.now()),
       applicationId: row.applicationId,
       revision: row.revision,
       grants: row.grants.map(grantView),
-    };
+    });
   }
 
   #issuedView(row: KeyRow, key: Secret): IssuedAgentKey {

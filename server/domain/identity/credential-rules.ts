@@ -13,6 +13,7 @@ export function statusOf({ revokedAt, expiresAt }: CredentialRow, now: Date): St
 }
 
 /** Returns the fields that the views of keys and tokens share. The hash is never included. */
+/** The members that a key and a token have in common. Those that are undefined must be left out of a response. */
 export const credentialView = <Id extends string>(row: CredentialRow & { readonly id: Id }, now: Date) => ({
   id: row.id,
   name: row.name,
@@ -21,10 +22,10 @@ export const credentialView = <Id extends string>(row: CredentialRow & { readonl
   cidrAllow: [...row.cidrAllow],
   status: statusOf(row, now),
   createdAt: row.createdAt.toISOString(),
-  ...(row.expiresAt ? { expiresAt: row.expiresAt.toISOString() } : {}),
-  ...(row.revokedAt ? { revokedAt: row.revokedAt.toISOString() } : {}),
-  ...(row.lastUsedAt ? { lastUsedAt: row.lastUsedAt.toISOString() } : {}),
-  ...(row.lastUsedIp ? { lastUsedIp: row.lastUsedIp } : {}),
+  expiresAt: row.expiresAt?.toISOString(),
+  revokedAt: row.revokedAt?.toISOString(),
+  lastUsedAt: row.lastUsedAt?.toISOString(),
+  lastUsedIp: row.lastUsedIp,
 });
 
 /** Parses an expiry time, which must be in the future. */

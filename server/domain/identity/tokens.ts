@@ -14,6 +14,7 @@ import {
 import type { TokenRow } from '../../engines/store/rows/credentials.ts';
 import type { Store } from '../../engines/store/store.ts';
 import { addMs, type Clock } from '../../kit/clock.ts';
+import { withoutUndefined } from '../../kit/complete.ts';
 import { type AccountId, type ApplicationId, isUuid, newId, type TokenId } from '../../kit/ids.ts';
 import type { Secret } from '../../kit/secret.ts';
 import type { Audit, AuditSource, AuditTransaction } from '../audit/audit.ts';
@@ -231,11 +232,11 @@ export class Tokens {
   }
 
   #view(row: TokenRow): Token {
-    return {
+    return withoutUndefined<Token>({
       ...credentialView(row, this.#parts.clock.now()),
       kind: row.kind,
-      ...(row.applicationIds ? { applicationIds: [...row.applicationIds] } : {}),
-    };
+      applicationIds: row.applicationIds && [...row.applicationIds],
+    });
   }
 }
 

@@ -22,17 +22,19 @@ const BROWSER_KINDS = LOG_KINDS.filter(kind => kind !== 'command');
 export type BrowserKind = (typeof BROWSER_KINDS)[number];
 export type BrowserEntry = Omit<LogEntry, 'page' | 'kind'> & { readonly kind: BrowserKind };
 
-/** Which events produce entries of each kind. */
-const EVENT_MATCHERS: Readonly<Record<BrowserKind, (method: string) => boolean>> = {
-  console: method =>
-    method === 'Runtime.consoleAPICalled' || method === 'Runtime.exceptionThrown' || method === 'Log.entryAdded',
-  network: method => method.startsWith('Network.'),
-  page: method => method.startsWith('Page.') || method === 'Inspector.targetCrashed',
+/** Which events produce entries of each kind. `Page.*` is every event of the domain that no kind names. */
+const EVENTS: Readonly<Record<BrowserKind, readonly string[]>> = {
+  console: ['Runtime.consoleAPICalled', 'Runtime.exceptionThrown', 'Log.entryAdded'],
+  network: ['Network.*'],
+  page: ['Page.*', 'Inspector.targetCrashed'],
 };
+const KIND_BY_EVENT: ReadonlyMap<string, BrowserKind> = new Map(
+  BROWSER_KINDS.flatMap(kind => EVENTS[kind].map(event => [event, kind])),
+);
 
 /** The kind of entry that an event produces, if any. Called for every event, so it must be cheap. */
 export const kindOf = (method: string): BrowserKind | undefined =>
-  BROWSER_KINDS.find(kind => EVENT_MATCHERS[kind](method));
+  KIND_BY_EVENT.get(method) ?? KIND_BY_EVENT.get(`${method.slice(0, method.indexOf('.'))}.*`);
 
 type EntryContent = Omit<BrowserEntry, 'kind' | 'method'>;
 type EntryBuilder = (method: string, params: UntrustedObject, nowMs: number) => EntryContent | undefined;

@@ -2,12 +2,13 @@
 // its daily bytes. The counts of the egress proxies are added to the database in batches.
 import type { EgressPolicy } from '../../engines/egress/policy.ts';
 import type { EgressDays } from '../../engines/store/rows/egress-days.ts';
-import type { SessionEnd, SessionRow } from '../../engines/store/rows/sessions.ts';
+import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import { configuredLimits } from '../limits/browser-limits.ts';
 import { utcDay } from '../limits/utc-day.ts';
+import type { DecidedEnd } from '../sessions/actors.ts';
 import type { LiveSession } from '../sessions/live.ts';
 import type { Watcher } from '../sessions/watchers.ts';
 
@@ -18,7 +19,7 @@ export interface DailyEgressParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly rows: Pick<EgressDays, 'add'>;
   /** The policy that refuses every connection and reports that the daily bytes are used up. */
   readonly usedUpPolicy: EgressPolicy;
-  readonly end: (id: SessionId, end: SessionEnd) => Promise<unknown>;
+  readonly end: (id: SessionId, end: DecidedEnd) => Promise<unknown>;
 }
 
 interface CountedSession {

@@ -7,13 +7,14 @@ import type { Refusal } from '../../engines/egress/egress.ts';
 import type { ProxyFailureKind } from '../../engines/egress/failure.ts';
 import type { EgressPolicy } from '../../engines/egress/policy.ts';
 import type { EventRows } from '../../engines/store/rows/events.ts';
-import type { SessionEnd, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
+import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import { fault } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { BlockedNavigation } from '../logs/log-book.ts';
+import type { DecidedEnd } from '../sessions/actors.ts';
 import type { SessionRequest, SessionView } from '../sessions/api.ts';
 import type { Attendance, Preparation } from '../sessions/attendance.ts';
 import type { LiveSession } from '../sessions/live.ts';
@@ -74,7 +75,7 @@ export interface NetworkParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly rows: Pick<SessionRows, 'setTraffic'>;
   readonly events: Pick<EventRows, 'append'>;
   readonly seal: RouteSeal;
-  readonly end: (id: SessionId, end: SessionEnd) => Promise<unknown>;
+  readonly end: (id: SessionId, end: DecidedEnd) => Promise<unknown>;
   /** Adds the blocked navigation to the log of the session. */
   readonly onBlocked: (id: SessionId, attempt: BlockedNavigation) => void;
 }

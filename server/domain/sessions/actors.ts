@@ -21,8 +21,16 @@ const ACTOR_KIND_BY_REASON: Readonly<Record<EndReason, Actor['kind']>> = {
   credit_exhausted: 'service',
 };
 
-/** The default detail of the end of a session, by reason. Used if the code that ends the session gives no detail. */
-const DEFAULT_DETAILS: Readonly<Partial<Record<EndReason, string>>> = {
+/** An end that this server decides. The reason in a row may be one of another version. */
+export interface DecidedEnd extends SessionEnd {
+  readonly reason: EndReason;
+}
+
+/**
+ * The default detail of the end of a session, by reason. Used if the code that ends the session gives no detail.
+ * Undefined: the reason says all that is known.
+ */
+const DEFAULT_DETAILS: Readonly<Record<EndReason, string | undefined>> = {
   released: 'a caller released it',
   client_disconnected: 'the last client disconnected, and none returned in time',
   browser_closed: 'a client closed the browser',
@@ -30,6 +38,14 @@ const DEFAULT_DETAILS: Readonly<Partial<Record<EndReason, string>>> = {
   connect_timeout: 'no client connected in time',
   host_lost: 'the host that ran its browser stopped responding',
   drained: 'the operator stopped the service and ended its sessions',
+  crashed: undefined,
+  out_of_memory: undefined,
+  start_failed: undefined,
+  egress_limit: undefined,
+  disk_limit: undefined,
+  operator: undefined,
+  service_restart: undefined,
+  credit_exhausted: undefined,
 };
 
 /** Adds the actor and the detail if the end does not contain them. */

@@ -8,6 +8,7 @@ import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import type { Runtime } from '../../kit/runtime.ts';
+import type { DecidedEnd } from './actors.ts';
 import type { AdoptionNotes } from './adoption-notes.ts';
 import type { BrowserHost } from './browser-host.ts';
 import type { BrowserStarter } from './browser-starter.ts';
@@ -60,7 +61,7 @@ export async function adoptSessions(parts: AdoptParts): Promise<{ adopted: numbe
     if (row) await parts.watchers.salvage(row, leftovers);
   });
   for (const row of unadoptedRows) {
-    await parts.endings.end(row.id, endOf(row));
+    await parts.endings.complete(row.id, endOf(row));
     parts.notes.settle(row.id);
   }
   await parts.rows.resumeTimers(parts.host, addMs(parts.clock.now(), parts.graceMs));
@@ -85,7 +86,7 @@ async function adopt(parts: AdoptParts, row: SessionRow): Promise<LiveSession | 
   }
 }
 
-const endOfUnadopted = (row: SessionRow, refusalReason: string | undefined): SessionEnd => ({
+const endOfUnadopted = (row: SessionRow, refusalReason: string | undefined): DecidedEnd => ({
   status: 'ERROR',
   reason: 'service_restart',
   detail:

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ManualClock } from '../../../tests/harness/hand-clock.ts';
-import type { SessionEnd, SessionRow } from '../../engines/store/rows/sessions.ts';
+import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';
 import { noTracer } from '../../kit/trace.ts';
+import type { DecidedEnd } from './actors.ts';
 import { Endings } from './endings.ts';
 import { LiveSessions } from './live.ts';
 import { StartingSessions } from './starting.ts';
@@ -13,7 +14,7 @@ import { Watchers } from './watchers.ts';
 const OUTAGE_START_MS = 60_000;
 const OUTAGE_MS = 7_200_000;
 const ID = 's' as SessionId;
-const CRASHED_END: SessionEnd = { status: 'ERROR', reason: 'crashed' };
+const CRASHED_END: DecidedEnd = { status: 'ERROR', reason: 'crashed' };
 
 /**
  * Ends a session while the database does not respond to the statement `failingStatement`, and again two hours later,

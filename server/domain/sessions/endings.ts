@@ -7,7 +7,7 @@ import type { SessionId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import { SingleFlight } from '../../kit/single-flight.ts';
 import { pollUntil, withTimeout } from '../../kit/wait.ts';
-import { withActorAndDetail } from './actors.ts';
+import { type DecidedEnd, withActorAndDetail } from './actors.ts';
 import type { LiveSession, LiveSessions } from './live.ts';
 import { hasEnded } from './session.ts';
 import type { StartingSessions } from './starting.ts';
@@ -53,7 +53,12 @@ export class Endings {
    * Ends the session, unless its end was already decided. Returns the row in its final status, or undefined if there is
    * no such session.
    */
-  end(id: SessionId, end: SessionEnd): Promise<SessionRow | undefined> {
+  end(id: SessionId, end: DecidedEnd): Promise<SessionRow | undefined> {
+    return this.complete(id, end);
+  }
+
+  /** Like `end`, for an end that was decided earlier, perhaps by another version of the server. */
+  complete(id: SessionId, end: SessionEnd): Promise<SessionRow | undefined> {
     return this.#runningEnds.run(id, () => this.#tryToEnd(id, end));
   }
 
@@ -81,7 +86,7 @@ export class Endings {
   /** Tries to write the ends that could not be written. Returns how many were written; the others are tried again. */
   async settle(): Promise<number> {
     const unwrittenEnds = [...this.#unwrittenEnds];
-    const results = await Promise.allSettled(unwrittenEnds.map(([id, { end }]) => this.end(id, end)));
+    const results = await Promise.allSettled(unwrittenEnds.map(([id, { end }]) => this.complete(id, end)));
     return results.filter(({ status }) => status === 'fulfilled').length;
   }
 
@@ -170,7 +175,7 @@ export class Endings {
  * Waits briefly for the box to report its end. The pipe often breaks shortly before that, and only the box can report
  * the reason.
  */
-async function endOfBox(liveSession: LiveSession, boxEnd: Pick<BoxEnd, 'why' | 'detail'>): Promise<SessionEnd> {
+async function endOfBox(liveSession: LiveSession, boxEnd: Pick<BoxEnd, 'why' | 'detail'>): Promise<DecidedEnd> {
   const box = await withTimeout(BOX_END_WAIT_MAX_MS, 'the box to report its end', () => liveSession.box.whenGone).catch(
     () => undefined,
   );

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { SessionRow } from '../../engines/store/rows/sessions.ts';
+import type { SessionEnd, SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { ApplicationId, HostId, SessionId } from '../../kit/ids.ts';
-import { type ExpireParts, endOf, expireSessions, isNothingDueBefore } from './expire.ts';
+import { dueEndOf, type ExpireParts, expireSessions, isNothingDueBefore } from './expire.ts';
 
 const NOW = new Date('2026-11-20T12:00:00.000Z');
 const BEFORE_NOW = new Date('2026-11-20T11:59:59.000Z');
@@ -36,12 +36,6 @@ const CASES: Array<[string, Partial<SessionRow>, number, string | undefined]> = 
   ['does not end a session to which a client has just returned', { releaseAt: BEFORE_NOW }, 1, undefined],
   ['does not end a session during its grace period', { releaseAt: AFTER_NOW }, 0, undefined],
   [
-    'ends a session whose end was decided but not completed',
-    { end: { status: 'ERROR', reason: 'crashed' } },
-    1,
-    'crashed',
-  ],
-  [
     'reports the time limit for a session that is also past its grace period',
     { expiresAt: BEFORE_NOW, releaseAt: BEFORE_NOW },
     0,
@@ -51,7 +45,7 @@ const CASES: Array<[string, Partial<SessionRow>, number, string | undefined]> = 
 
 for (const [name, changes, clients, expected] of CASES)
   test(name, () => {
-    assert.equal(endOf(row(changes), NOW, clients)?.reason, expected);
+    assert.equal(dueEndOf(row(changes), NOW, clients)?.reason, expected);
   });
 
 interface SessionState {
@@ -81,19 +75,23 @@ test('something is due if a session ends before the given time, or a change or a
   assert.equal(isNothingDue([{}], true), false);
 });
 
-test('ends the sessions that are due, even if other ends cannot be written, and skips ends that are already pending', async () => {
+test('ends the sessions that are due or whose end was decided, even if other ends cannot be written, and skips ends that are already pending', async () => {
   const endedIds: string[] = [];
   const end = async (id: string): Promise<void> => {
     if (id === 'failing') throw new Error('the end cannot be written');
     endedIds.push(id);
   };
   const isUnwritten = (id: string): boolean => id === 'owed';
-  const due = async () => ['owed', 'failing', 'due'].map(id => row({ id: id as SessionId, expiresAt: BEFORE_NOW }));
+  const due = async () => [
+    ...['owed', 'failing', 'due'].map(id => row({ id: id as SessionId, expiresAt: BEFORE_NOW })),
+    row({ id: 'decided' as SessionId, expiresAt: AFTER_NOW, end: { status: 'ERROR', reason: 'of_another_version' } }),
+  ];
+  const complete = async (id: string, { reason }: SessionEnd): Promise<void> => void endedIds.push(`${id}: ${reason}`);
   const parts = {
     ...{ host: 'h', clock: { now: () => NOW }, rows: { due } },
     liveSessions: { all: [], get: () => undefined },
-    endings: { settle: async () => 0, isUnwritten, end },
+    endings: { settle: async () => 0, isUnwritten, end, complete },
   };
-  assert.deepEqual(await expireSessions(parts as unknown as ExpireParts), { ended: 1 });
-  assert.deepEqual(endedIds, ['due']);
+  assert.deepEqual(await expireSessions(parts as unknown as ExpireParts), { ended: 2 });
+  assert.deepEqual(endedIds, ['due', 'decided: of_another_version']);
 });

@@ -2,8 +2,9 @@
 // and those whose end was decided but not completed. Also writes changes that could not be written while the database
 // was unavailable. Due times are stored in the rows, so the task may run at any time.
 
-import type { SessionEnd, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
+import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import type { Runtime } from '../../kit/runtime.ts';
+import type { DecidedEnd } from './actors.ts';
 import type { Endings } from './endings.ts';
 import type { LiveSession, LiveSessions } from './live.ts';
 
@@ -35,7 +36,8 @@ export async function expireSessions(parts: ExpireParts): Promise<{ ended: numbe
   const ends = dueRows.flatMap(row => {
     if (parts.endings.isUnwritten(row.id)) return []; // `settle` has just tried to write this end.
     const live = parts.liveSessions.get(row.id);
-    const end = endOf(row, now, live?.presence.count ?? 0, live?.isHeldAt(now));
+    if (row.end) return [parts.endings.complete(row.id, row.end)];
+    const end = dueEndOf(row, now, live?.presence.count ?? 0, live?.isHeldAt(now));
     return end ? [parts.endings.end(row.id, end)] : [];
   });
   const results = await Promise.allSettled(ends); // An end that fails is tried again by `settle`.
@@ -43,11 +45,10 @@ export async function expireSessions(parts: ExpireParts): Promise<{ ended: numbe
 }
 
 /**
- * The end that is due, if any. An attached client or a hold takes precedence over the client deadlines in the row,
+ * The end that is due, if any, of a session whose end has not been decided. An attached client or a hold takes precedence over the client deadlines in the row,
  * which may be out of date.
  */
-export function endOf(row: SessionRow, now: Date, clients: number, isHeld = false): SessionEnd | undefined {
-  if (row.end) return row.end;
+export function dueEndOf(row: SessionRow, now: Date, clients: number, isHeld = false): DecidedEnd | undefined {
   if (row.expiresAt <= now) return { status: 'TIMED_OUT', reason: 'timed_out' };
   if (clients > 0 || isHeld) return undefined;
   if (row.connectBy && row.connectBy <= now) return { status: 'TIMED_OUT', reason: 'connect_timeout' };

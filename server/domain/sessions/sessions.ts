@@ -1,13 +1,14 @@
 // The session operations of the API. create.ts creates sessions, browser-starter.ts and endings.ts start and end
 // browsers, presence.ts counts clients, expire.ts ends sessions that are due.
 import type { Actor } from '../../engines/store/rows/events.ts';
-import type { SessionEnd, SessionFilter, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
+import type { SessionFilter, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import { addMs, type Clock } from '../../kit/clock.ts';
 import type { KeyId, SessionId } from '../../kit/ids.ts';
 import { assertProject, invalidRequest, sessionNotRunning } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import { timeoutSeconds } from '../limits/admission.ts';
 import type { Limits } from '../limits/limits.ts';
+import type { DecidedEnd } from './actors.ts';
 import type {
   CreatedSession,
   CreateOptions,
@@ -105,7 +106,7 @@ export class SessionService implements Sessions {
   }
 
   /** Ends every session of this host, for a drain. */
-  async endAll(end: SessionEnd): Promise<void> {
+  async endAll(end: DecidedEnd): Promise<void> {
     await this.#parts.creates.finish();
     await Promise.all(this.#parts.liveSessions.all.map(liveSession => this.#parts.endings.end(liveSession.id, end)));
   }

@@ -86,7 +86,9 @@ export class ProxyFailedError extends FailedError {
   }
 }
 
-const ADVICE: Readonly<Partial<Record<RefusalRule, string>>> = {
+const ADDRESS_ADVICE = 'The operator can allow addresses with BERTH_EGRESS_ALLOW.';
+
+const ADVICE: Readonly<Record<RefusalRule, string>> = {
   own_service: 'A browser cannot reach the Berth service. Connect to the session through its connectUrl.',
   own_address:
     'The address belongs to the machine that runs Berth. The operator can allow this exact address with BERTH_EGRESS_ALLOW.',
@@ -94,10 +96,24 @@ const ADVICE: Readonly<Partial<Record<RefusalRule, string>>> = {
   ad: 'The session was created with blockAds, and the host is on the block list.',
   no_session: 'The browser is not yet assigned to a session.',
   egress_limit: 'The session has used all of its egressBytes, or its application all of its egressBytesPerDay.',
+  too_many_connections: 'The session has too many open connections.',
+  metadata: ADDRESS_ADVICE,
+  loopback: ADDRESS_ADVICE,
+  unspecified: ADDRESS_ADVICE,
+  private: ADDRESS_ADVICE,
+  shared: ADDRESS_ADVICE,
+  link_local: ADDRESS_ADVICE,
+  site_local: ADDRESS_ADVICE,
+  unique_local: ADDRESS_ADVICE,
+  multicast: ADDRESS_ADVICE,
+  broadcast: ADDRESS_ADVICE,
+  documentation: ADDRESS_ADVICE,
+  benchmarking: ADDRESS_ADVICE,
+  protocol: ADDRESS_ADVICE,
+  relay: ADDRESS_ADVICE,
+  transition: ADDRESS_ADVICE,
+  reserved: ADDRESS_ADVICE,
 };
-
-const adviceFor = (rule: RefusalRule): string =>
-  ADVICE[rule] ?? 'The operator can allow addresses with BERTH_EGRESS_ALLOW.';
 
 /** The HTTP response that the browser gets. */
 export interface ErrorResponse {
@@ -111,7 +127,7 @@ export function errorResponse(error: unknown): ErrorResponse {
     return {
       status: 403,
       header: ['x-berth-refused', error.rule],
-      text: `Berth refused this request: rule ${error.rule}. ${adviceFor(error.rule)}\n`,
+      text: `Berth refused this request: rule ${error.rule}. ${ADVICE[error.rule]}\n`,
     };
   const kind = error instanceof FailedError ? error.kind : 'bad_answer';
   return { status: STATUSES[kind], header: ['x-berth-failed', kind], text: `${MESSAGES[kind]} (${kind})\n` };

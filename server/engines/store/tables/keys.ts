@@ -29,15 +29,13 @@ export const keys = (db: Db): Keys => ({
   byHash: async hash =>
     (await db.selectFrom('keys').selectAll().where('hash', '=', hash).execute()).map(withoutNulls)[0],
 
-  change: async (application, id, revision, { name, grants, cidrAllow, expiresAt }) => {
+  change: async (application, id, revision, { grants, ...changedColumns }) => {
     const update = db
       .updateTable('keys')
       .set({
         revision: revision + 1,
-        ...(name === undefined ? {} : { name }),
+        ...changedColumns,
         ...(grants === undefined ? {} : { grants: JSON.stringify(grants) }),
-        ...(cidrAllow === undefined ? {} : { cidrAllow }),
-        ...(expiresAt === undefined ? {} : { expiresAt }),
       })
       .where('applicationId', '=', application)
       .where('id', '=', id)
