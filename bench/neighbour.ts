@@ -126,7 +126,7 @@ async function repeatInTurn(misbehaviors: readonly Misbehavior[], ms: number): P
 interface Measurement {
   readonly name: string;
   readonly latencies: Latencies;
-  /** The p99, divided by the p99 without load of the same round. */
+  /** The p99, divided by the p99 that was measured without load in the same round. */
   readonly ratio: number;
 }
 

@@ -1,5 +1,6 @@
-// A minimal TCP proxy in Node between a client and Chromium's own socket, as a standalone program. Its cost is the
-// lower bound for a gateway in Node on this machine. Prints its port, and exits when its parent exits.
+// A minimal TCP proxy in Node between a client and Chromium's own socket, in a child process. Its cost is the lower
+// bound for a gateway in Node on this machine. Sends its port to the parent over IPC, and exits when the IPC channel is
+// closed.
 import { connect, createServer } from 'node:net';
 
 const targetPort = Number(process.argv[2]);

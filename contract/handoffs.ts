@@ -182,7 +182,10 @@ export const Handoff = Type.Object(
     note: Type.Optional(Type.String({ description: 'The message from the person who had control. Untrusted text.' })),
     evidence: Type.Optional(AnyObject('Facts that the person or the page of the hand-off added. Untrusted.')),
     url: Type.Optional(
-      Type.String({ description: 'Address of the page when the hand-off ended, without its query and fragment.' }),
+      Type.String({
+        description:
+          'Address of the page when the hand-off ended, without its query and fragment. Typed text in it is replaced by `[redacted]`. If the session has no log, the path is left out, too.',
+      }),
     ),
     claimUrl: Type.Optional(
       Type.String({

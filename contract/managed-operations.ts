@@ -464,7 +464,10 @@ export const MANAGED_OPERATIONS = {
       note: HandoffNote,
       evidence: Type.Optional(AnyObject('What the page of the hand-off added. Untrusted.')),
       url: Type.Optional(
-        Type.String({ description: 'Address of the page when the hand-off ended, without its query and fragment.' }),
+        Type.String({
+          description:
+            'Address of the page when the hand-off ended, without its query and fragment. Typed text in it is replaced by `[redacted]`. If the session has no log, the path is left out, too.',
+        }),
       ),
     }),
     example: { sessionId: '3f0c8f5e-0000-7000-8000-000000000000', instructions: 'Enter the code from your bank app.' },

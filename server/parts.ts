@@ -21,7 +21,7 @@ import { openActions } from './wiring/actions.ts';
 import { type Admission, openAdmission } from './wiring/admission.ts';
 import { openDriving } from './wiring/driving.ts';
 import { openFamilies } from './wiring/families.ts';
-import type { Family } from './wiring/family.ts';
+import { type Family, tasksOf } from './wiring/family.ts';
 import { type Foundation, openFoundation } from './wiring/foundation.ts';
 import { openHost } from './wiring/host.ts';
 import { openOperatorListener, openWeb } from './wiring/http.ts';
@@ -101,8 +101,8 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   });
   const operator = await openOperatorListener(foundation, { sessions, metrics });
   sessions.cdp.serve(http.server);
-  for (const { tasks: ownTasks = [] } of [foundation, identity, ...allFamilies, sessions, host])
-    for (const task of ownTasks) tasks.start(task);
+  for (const part of [foundation, identity, ...allFamilies, sessions, host])
+    for (const task of tasksOf(part)) tasks.start(task);
   for (const family of allFamilies) scope.defer(() => family.close?.());
   scope.own(tasks);
   scope.own(sessions); // Closed before the tasks, so that the starts of warm browsers are aborted first.

@@ -1,5 +1,5 @@
 // The columns that the migrations create, as a type with which the types of the tables are compared. Reading them takes
-// a running PostgreSQL, so `npm run gen` writes the file only when the migrations have changed.
+// a running PostgreSQL, so `npm run gen` writes the file only when it, this file or a migration has changed.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { openTarget } from '../server/engines/store/open-store.ts';
 import { systemClock } from '../server/kit/clock.ts';
 import { silentLog } from '../server/kit/log.ts';
 import { Scope } from '../server/kit/scope.ts';
-import { COLUMNS_PATH, type GeneratedFile, migrationsLine } from './fresh.ts';
+import { COLUMNS_PATH, columnsText, type GeneratedFile } from './fresh.ts';
 
 interface ColumnRow {
   readonly tableName: string;
@@ -28,7 +28,7 @@ export async function databaseColumnsFile(root: string, note: string): Promise<G
     const target = await openTarget({ dataDir, clock: systemClock, log: silentLog }, scope);
     await migrate(target, silentLog);
     const { db } = scope.own(openDatabase(target, silentLog));
-    return { path: COLUMNS_PATH, text: columnsText(await readColumns(db), root, note) };
+    return { path: COLUMNS_PATH, text: columnsText(root, note, interfaceOf(await readColumns(db))) };
   } finally {
     await scope.close();
   }
@@ -45,14 +45,14 @@ async function readColumns(db: Db): Promise<readonly ColumnRow[]> {
   return rows;
 }
 
-function columnsText(columns: readonly ColumnRow[], root: string, note: string): string {
+function interfaceOf(columns: readonly ColumnRow[]): string {
   const tables = Map.groupBy(columns, ({ tableName }) => inCamelCase(tableName));
   const members = [...tables].flatMap(([table, rows]) => [
     `  ${table}: {`,
     ...rows.map(({ columnName, kind }) => `    ${inCamelCase(columnName)}: '${kind}';`),
     '  };',
   ]);
-  return [`// ${note}`, migrationsLine(root), 'export interface DatabaseColumns {', ...members, '}', ''].join('\n');
+  return ['export interface DatabaseColumns {', ...members, '}', ''].join('\n');
 }
 
 const inCamelCase = (name: string): string => name.replace(/_([a-z\d])/g, (_, next: string) => next.toUpperCase());

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { checkColumns, checkFresh, checkSettings, migrationsLine } from './fresh.ts';
+import { checkColumns, checkFresh, checkSettings, columnsText } from './fresh.ts';
 import { errorReference } from './generated-files.ts';
 import { listSettingNames } from './setting-names.ts';
 
@@ -23,21 +23,26 @@ test('reports a generated file that is missing or out of date, but not one that 
   );
 });
 
-test('reports that a migration has changed since the file of columns was generated', t => {
+test('reports that a migration or the file of columns has changed since the file was generated', t => {
   const root = mkdtempSync(join(tmpdir(), 'berth-fresh-'));
   t.after(() => rmSync(root, { recursive: true }));
-  const storeFolder = join(root, 'server/engines/store');
-  for (const folder of ['migrations', 'generated']) mkdirSync(join(storeFolder, folder), { recursive: true });
-  const writeMigration = (text: string): void => writeFileSync(join(storeFolder, 'migrations/0001-first.ts'), text);
-  writeMigration('create table keys ()');
+  const write = (path: string, text: string): void => {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text);
+  };
+  const migrationPath = 'server/engines/store/migrations/0001-first.ts';
+  const columnsPath = 'server/engines/store/generated/columns.ts';
+  write(migrationPath, 'create table keys ()');
+  write('tools/database-columns.ts', '');
   assert.equal(checkColumns(root).length, 1, 'the file is missing');
-  writeFileSync(join(storeFolder, 'generated/columns.ts'), `// A note.\n${migrationsLine(root)}\n`);
+  const text = columnsText(root, 'A note.', 'export interface DatabaseColumns {}\n');
+  write(columnsPath, text);
   assert.deepEqual(checkColumns(root), []);
-  writeMigration('create table keys (id uuid)');
-  assert.deepEqual(
-    checkColumns(root).map(one => one.what),
-    ['the migrations have changed since this file was generated'],
-  );
+  write(columnsPath, text.replace('{}', '{ keys: {} }'));
+  assert.equal(checkColumns(root).length, 1, 'the file was changed');
+  write(columnsPath, text);
+  write(migrationPath, 'create table keys (id uuid)');
+  assert.equal(checkColumns(root).length, 1, 'the migration was changed');
 });
 
 test('reports a setting that is read but not documented, and a documented setting that is never read', () => {

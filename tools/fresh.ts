@@ -12,6 +12,7 @@ export interface GeneratedFile {
 
 export const CLIENT_TYPES_PATH = 'sdk/generated/api.ts';
 export const COLUMNS_PATH = 'server/engines/store/generated/columns.ts';
+const COLUMNS_GENERATOR_PATH = 'tools/database-columns.ts';
 const MIGRATIONS_FOLDER = 'server/engines/store/migrations';
 const GEN_REMEDY = 'run `npm run gen` and commit what it wrote.';
 const SETTINGS_DOCUMENT_PATH = 'docs/operating.md';
@@ -25,22 +26,26 @@ export function checkFresh(root: string, generatedFiles: readonly GeneratedFile[
   });
 }
 
-/** The line of the generated file of columns that identifies the migrations from which it was made. */
-export function migrationsLine(root: string): string {
+/** The generated file of columns. Its second line has a digest of what it was made of, and of its body. */
+export const columnsText = (root: string, note: string, body: string): string =>
+  [`// ${note}`, digestLine(root, body), body].join('\n');
+
+function digestLine(root: string, body: string): string {
   const folder = join(root, MIGRATIONS_FOLDER);
-  const texts = readdirSync(folder)
+  const migrations = readdirSync(folder)
     .sort()
     .map(name => `${name}\n${readFileSync(join(folder, name), 'utf8')}`);
-  return `// Migrations: ${digestOf(texts.join('\n'))}`;
+  const generator = readFileSync(join(root, COLUMNS_GENERATOR_PATH), 'utf8');
+  return `// Digest: ${digestOf([...migrations, generator, body].join('\n'))}`;
 }
 
-/** Compares only the line of the migrations, because reading the columns takes a running PostgreSQL. */
+/** Compares only the digest, because reading the columns takes a running PostgreSQL. */
 export function checkColumns(root: string): Violation[] {
   const path = join(root, COLUMNS_PATH);
-  if (existsSync(path) && readFileSync(path, 'utf8').split('\n').includes(migrationsLine(root))) return [];
-  return [
-    { path: COLUMNS_PATH, what: 'the migrations have changed since this file was generated', remedy: GEN_REMEDY },
-  ];
+  const [, line, ...bodyLines] = existsSync(path) ? readFileSync(path, 'utf8').split('\n') : [];
+  if (line === digestLine(root, bodyLines.join('\n'))) return [];
+  const what = 'this file, or a migration, has changed since it was generated';
+  return [{ path: COLUMNS_PATH, what, remedy: GEN_REMEDY }];
 }
 
 /** Checks that the operator's table has a row for each setting that config.ts reads, and no other rows. */

@@ -25,9 +25,15 @@ test('reports a function of an interface that is declared and given, but never c
     'server/metrics.ts:3 nothing calls recordStart, which this interface declares',
     'server/pool.ts:2 nothing calls onStart, which this interface declares',
   ]);
-  assert.deepEqual(whatsOf({ 'server/metrics.ts': METRICS, 'server/wiring.ts': wiring, 'server/pool.ts': POOL }), [
-    'server/pool.ts:2 nothing calls onStart, which this interface declares',
-  ]);
+  const uncalledOnStart = ['server/pool.ts:2 nothing calls onStart, which this interface declares'];
+  assert.deepEqual(
+    whatsOf({ 'server/metrics.ts': METRICS, 'server/wiring.ts': wiring, 'server/pool.ts': POOL }),
+    uncalledOnStart,
+  );
+  assert.deepEqual(
+    whatsOf({ 'server/wiring.ts': 'open({ onStart: this.#deps.onStart });\n', 'server/pool.ts': POOL }),
+    uncalledOnStart,
+  );
 });
 
 test('does not report a function that is called by name, or taken out of its object', () => {

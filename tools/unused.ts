@@ -1,6 +1,6 @@
-// Finds declarations that the compiler does not report as unused: exported values that no other file names, and
-// functions in interfaces of the server that nothing calls, such as a metric that no part counts.
-import { codeOnly } from './imports.ts';
+// Finds declarations that the compiler does not report as unused: exported values that no other file names, not even a
+// test, and functions in interfaces of the server that nothing calls, such as a metric that no part counts.
+import { codeOnly, withoutComments } from './imports.ts';
 import { isCode, isTest, lineOf, type SourceFile, type Violation } from './source-files.ts';
 
 const EXPORTED_VALUE = /^export (?:async |abstract )?(?:const|let|function\*?|class) (\w+)/gm;
@@ -9,6 +9,8 @@ const PUBLIC_PATHS = /^(?:contract|sdk)\//;
 const INTERFACE = /^(?:export )?interface [^{]*\{\n([\s\S]*?)^\}/gm;
 const FUNCTION_MEMBER = /^ {2}(?:readonly )?(\w+)\??(?:\(|: \()/gm;
 const PROPERTY_ACCESS = /\.(\w+)/g;
+/** `name: parts.name` only hands a member on, so it is not a use. */
+const HANDED_ON = /\b(\w+): ((?:[\w#]+\??\.)+)\1\b/g;
 /** A pattern that reads members of an object: what is assigned, a parameter, or the variable of a loop. */
 const DESTRUCTURING = /\{([^{}]*)\}(?=\s*(?:=(?![>=])|:\s|\)\s*(?:=>|:)|,\s*\w+(?:,\s*\w+)*\)\s*=>|\s+of\b))/g;
 const DESTRUCTURED_NAME = /(?:^|,)\s*(\w+)/g;
@@ -69,8 +71,8 @@ function namesReadIn({ text, code }: CodeFile): string[] {
     [...pattern.matchAll(DESTRUCTURED_NAME)].map(([, name = '']) => name),
   );
   return [
-    ...[...code.matchAll(PROPERTY_ACCESS)].map(([, name = '']) => name),
+    ...[...code.replace(HANDED_ON, '$2').matchAll(PROPERTY_ACCESS)].map(([, name = '']) => name),
     ...destructuredNames,
-    ...[...text.matchAll(QUOTED_NAME)].map(([, , name = '']) => name),
+    ...[...withoutComments(text).matchAll(QUOTED_NAME)].map(([, , name = '']) => name),
   ];
 }

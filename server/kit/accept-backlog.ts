@@ -8,7 +8,10 @@ const ACCEPT_MAX_MS = 500;
 /** The backlog is empty after this many turns of the event loop without a new connection. The first may have begun. */
 const IDLE_TURNS = 2;
 
-/** Waits until no connection is left that the kernel has established. Node accepts one in each turn of the event loop. */
+/**
+ * Waits until Node has accepted all connections that the kernel has established, for at most `ACCEPT_MAX_MS`. Node
+ * accepts one in each turn of the event loop.
+ */
 export async function acceptBacklog(server: Server, clock: Clock): Promise<void> {
   const startedMs = clock.monotonicMs();
   let acceptedCount = 0;

@@ -42,8 +42,10 @@ export function openContexts({ host, clock, log }: Runtime, foundation: Foundati
       log,
       trigger,
     }),
-    removesFilesIn: 'contexts' as const,
-    tasks: [{ name: CONTEXTS_TASK, everyMs: SAVE_INTERVAL_MS, restMs: REST_INTERVAL_MS, run: () => saver.reconcile() }],
+    removal: {
+      folder: 'contexts' as const,
+      task: { name: CONTEXTS_TASK, everyMs: SAVE_INTERVAL_MS, restMs: REST_INTERVAL_MS, run: () => saver.reconcile() },
+    },
     recover: () => saver.recover(),
     close: () => saver.close(),
   };

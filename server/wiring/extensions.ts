@@ -26,7 +26,9 @@ export async function openExtensions({ clock, log }: Runtime, { config, store, a
   return {
     service,
     watcher: extensionsWatcher({ ...sharedParts, isJailed: slots.form !== 'process', log }),
-    removesFilesIn: 'extensions' as const,
-    tasks: [{ name: 'tidy_extensions', everyMs: TIDY_INTERVAL_MS, run: () => service.removeUnused() }],
+    removal: {
+      folder: 'extensions' as const,
+      task: { name: 'tidy_extensions', everyMs: TIDY_INTERVAL_MS, run: () => service.removeUnused() },
+    },
   };
 }

@@ -48,10 +48,10 @@ export type Families = Awaited<ReturnType<typeof openFamilies>>;
 
 type WithRemoval = Extract<
   Families[keyof Families] | ReturnType<typeof openInvocations>,
-  { readonly removesFilesIn: ArtifactFolder }
+  { readonly removal: { readonly folder: ArtifactFolder } }
 >;
 /** Does not compile if no family removes the files of a folder when they are due. */
-export type UnremovedFolder = AssertNone<Exclude<ArtifactFolder, WithRemoval['removesFilesIn']>>;
+export type UnremovedFolder = AssertNone<Exclude<ArtifactFolder, WithRemoval['removal']['folder']>>;
 
 export async function openFamilies(runtime: Runtime, foundation: Foundation, deps: FamiliesDeps) {
   const { identity, admission, liveSessions, endSession, isEndUnwritten } = deps;

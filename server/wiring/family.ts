@@ -6,8 +6,8 @@ import type { Task } from '../kit/task.ts';
 export interface Family {
   readonly watcher?: Watcher;
   readonly tasks?: readonly Task[];
-  /** The folder of stored files from which a task of the family removes the files that are due. */
-  readonly removesFilesIn?: ArtifactFolder;
+  /** The folder of stored files that the family fills, and the task that removes its files when they are due. */
+  readonly removal?: { readonly folder: ArtifactFolder; readonly task: Task };
   /** Called after adoption: continues the work on ended sessions that an earlier process left unfinished. */
   recover?(): Promise<void>;
   /**
@@ -16,3 +16,7 @@ export interface Family {
    */
   close?(): Promise<void> | void;
 }
+
+/** All tasks of a part of the server. */
+export const tasksOf = ({ tasks = [], removal }: Pick<Family, 'tasks' | 'removal'>): readonly Task[] =>
+  removal ? [...tasks, removal.task] : tasks;

@@ -62,10 +62,12 @@ export async function openFiles(runtime: Runtime, foundation: Foundation, deps: 
   return {
     service: { uploads, downloads },
     watcher: filesWatcher({ keeper, salvage, uploads, trigger: () => trigger(LEFT_BEHIND_TASK) }),
-    removesFilesIn: 'sessions' as const,
     tasks: [
       { name: LEFT_BEHIND_TASK, everyMs: LEFT_BEHIND_INTERVAL_MS, restMs: REST_INTERVAL_MS, run: collectLeftBehind },
-      { name: 'sweep', everyMs: SWEEP_INTERVAL_MS, run: () => sweep(retention) },
     ],
+    removal: {
+      folder: 'sessions' as const,
+      task: { name: 'sweep', everyMs: SWEEP_INTERVAL_MS, run: () => sweep(retention) },
+    },
   };
 }

@@ -74,8 +74,8 @@ function keepLeases({ log }: Runtime, { sharedDir, lease }: Config, { hosts }: S
 }
 
 /**
- * Adds the mark of the shared folder to a Unix socket address. Processes on one machine recognize each other by this
- * mark.
+ * The address at which other hosts reach this one. A Unix socket address gets the install id of the shared folder: two
+ * hosts with the same one are processes of one installation on one machine.
  */
 function addressOf({ peerUrl, sharedDir }: Config): string {
   if (!peerUrl.startsWith(SOCKET_PREFIX)) return peerUrl;

@@ -29,7 +29,7 @@ import { addMs } from '../kit/clock.ts';
 import { parseJson } from '../kit/foreign.ts';
 import { isObject, type JsonObject } from '../kit/json.ts';
 import type { Runtime } from '../kit/runtime.ts';
-import { REST_INTERVAL_MS } from '../kit/task.ts';
+import { REST_INTERVAL_MS, type Task } from '../kit/task.ts';
 import type { openConfiguredOperations } from './configured-operations.ts';
 import type { Driving } from './driving.ts';
 import type { Foundation } from './foundation.ts';
@@ -117,7 +117,6 @@ export function openInvocations(runtime: Runtime, foundation: Foundation, deps: 
     service,
     catalogue,
     ofApplication,
-    removesFilesIn: 'invocations' as const,
     tasks: [
       {
         name: 'recover_invocations',
@@ -125,11 +124,13 @@ export function openInvocations(runtime: Runtime, foundation: Foundation, deps: 
         quietMs: REST_INTERVAL_MS,
         run: () => executions.recover(),
       },
-      { name: 'forget_invocations', everyMs: FORGET_INTERVAL_MS, run: () => forgetDue(rows, files, clock.now()) },
     ],
+    removal: { folder: 'invocations' as const, task: forgetTask(() => forgetDue(rows, files, clock.now())) },
     close: () => executions.close(),
   };
 }
+
+const forgetTask = (run: Task['run']): Task => ({ name: 'forget_invocations', everyMs: FORGET_INTERVAL_MS, run });
 
 /** Deletes outputs and inputs that are due, and invocations that ended long ago. */
 async function forgetDue(rows: InvocationRows, files: InvocationFiles, now: Date): Promise<Record<string, number>> {

@@ -18,7 +18,6 @@ import {
   recordingInitKey,
   recordingSegmentKey,
   sessionPrefix,
-  uploadKey,
 } from '../../server/engines/artifacts/keys.ts';
 import type { ApplicationId, SessionId } from '../../server/kit/ids.ts';
 import { Scope } from '../../server/kit/scope.ts';
@@ -156,7 +155,7 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
     it('the objects of a session are listed by its prefix, without objects of other sessions', async () => {
       const session = newSessionId();
       const keys = [
-        uploadKey(APP, session, randomUUID()),
+        downloadKey(APP, session, randomUUID()),
         recordingInitKey(APP, session, 0, 0),
         recordingSegmentKey(APP, session, 0, 1),
       ];

@@ -90,7 +90,7 @@ export function curl(fixture: Fixture, ...args: readonly string[]): Promise<Curl
 const HEAD_END = '\r\n\r\n';
 
 /** A connection that a test opens in place of a browser. Collects all bytes that it receives. */
-export class Wire {
+export class RawConnection {
   readonly socket: Socket;
   readonly #parts: Buffer[] = [];
   #error: NodeJS.ErrnoException | undefined;
@@ -103,22 +103,26 @@ export class Wire {
     });
   }
 
-  static async open(port: number): Promise<Wire> {
+  static async open(port: number): Promise<RawConnection> {
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
-    const wire = new Wire(socket);
+    const connection = new RawConnection(socket);
     // A failed test must not keep the process running.
     socket.unref();
     await once(socket, 'connect');
-    return wire;
+    return connection;
   }
 
-  static async tunnel(fixture: Fixture, authority: string): Promise<Wire> {
-    const wire = await Wire.open(fixture.proxyPort);
-    wire.socket.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
-    const head = await wire.waitForText(HEAD_END);
+  static async tunnel(fixture: Fixture, authority: string): Promise<RawConnection> {
+    const connection = await RawConnection.open(fixture.proxyPort);
+    connection.socket.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
+    const head = await connection.waitForText(HEAD_END);
     if (!head.startsWith('HTTP/1.1 200 ')) throw new Error(`the proxy did not open the tunnel: ${head}`);
-    wire.#parts.splice(0, wire.#parts.length, wire.bytes.subarray(head.indexOf(HEAD_END) + HEAD_END.length));
-    return wire;
+    connection.#parts.splice(
+      0,
+      connection.#parts.length,
+      connection.bytes.subarray(head.indexOf(HEAD_END) + HEAD_END.length),
+    );
+    return connection;
   }
 
   get bytes(): Buffer {

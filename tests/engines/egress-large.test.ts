@@ -10,8 +10,8 @@ import {
   listen,
   openFixture,
   policyForPorts,
+  RawConnection,
   WAIT_TIMEOUT_MS,
-  Wire,
 } from './egress-fixture.ts';
 
 const MIB = 1024 * 1024;
@@ -65,10 +65,10 @@ const waitUntilNothingOpen = (fixture: Fixture): Promise<true> =>
   );
 
 /** Waits until this many bytes have arrived after the first head, and returns them. */
-async function waitForBody(wire: Wire, bytes: number): Promise<Buffer> {
-  const text = await wire.waitForText(HEAD_END);
+async function waitForBody(connection: RawConnection, bytes: number): Promise<Buffer> {
+  const text = await connection.waitForText(HEAD_END);
   const bodyStart = text.indexOf(HEAD_END) + HEAD_END.length;
-  return (await wire.waitForBytes(bodyStart + bytes)).subarray(bodyStart, bodyStart + bytes);
+  return (await connection.waitForBytes(bodyStart + bytes)).subarray(bodyStart, bodyStart + bytes);
 }
 
 test('the proxy passes a large body unchanged, counts its bytes exactly, and keeps the connection of the browser open', async t => {
@@ -79,16 +79,16 @@ test('the proxy passes a large body unchanged, counts its bytes exactly, and kee
   } = await openOutsideServer(t, (socket, path) =>
     path === '/large' ? sendLarge(socket) : socket.write(`${head(2)}ok`),
   );
-  const wire = await Wire.open(fixture.proxyPort);
-  wire.socket.write(requestText(port, '/large'));
-  assert.equal(sha(await waitForBody(wire, LARGE_BODY.length)), sha(LARGE_BODY));
+  const connection = await RawConnection.open(fixture.proxyPort);
+  connection.socket.write(requestText(port, '/large'));
+  assert.equal(sha(await waitForBody(connection, LARGE_BODY.length)), sha(LARGE_BODY));
   await waitUntilNothingOpen(fixture);
   const { bytesDown, connections } = fixture.egress.counters();
   assert.deepEqual([bytesDown, connections], [head(LARGE_BODY.length).length + LARGE_BODY.length, 1]);
-  wire.socket.write(requestText(port, '/small'));
-  await wire.waitForText(`${HEAD_END}ok`);
+  connection.socket.write(requestText(port, '/small'));
+  await connection.waitForText(`${HEAD_END}ok`);
   assert.deepEqual(asked, [['GET /large'], ['GET /small']]);
-  wire.socket.destroy();
+  connection.socket.destroy();
 });
 
 test('the proxy passes a large body unchanged when it arrives in chunks of very different sizes', async t => {
@@ -104,20 +104,21 @@ test('the proxy passes a large body unchanged when it arrives in chunks of very 
     }
     socket.write(wholeResponse.subarray(from));
   });
-  const wire = await Wire.open(fixture.proxyPort);
-  wire.socket.write(requestText(port, '/'));
-  assert.equal(sha(await waitForBody(wire, LARGE_BODY.length)), sha(LARGE_BODY));
-  wire.socket.destroy();
+  const connection = await RawConnection.open(fixture.proxyPort);
+  connection.socket.write(requestText(port, '/'));
+  assert.equal(sha(await waitForBody(connection, LARGE_BODY.length)), sha(LARGE_BODY));
+  connection.socket.destroy();
 });
 
 test('the proxy passes large bodies unchanged when at most one of two transfers gets a large read buffer', async t => {
   for (const bigReadsMax of [0, 1]) {
     const { fixture, port } = await openOutsideServer(t, sendLarge, { limits: { bigReadsMax } });
     for (let time = 0; time < 2; time++) {
-      const wires = await Promise.all([1, 2].map(() => Wire.open(fixture.proxyPort)));
-      for (const wire of wires) wire.socket.write(requestText(port, '/'));
-      for (const wire of wires) assert.equal(sha(await waitForBody(wire, LARGE_BODY.length)), sha(LARGE_BODY));
-      for (const wire of wires) wire.socket.destroy();
+      const connections = await Promise.all([1, 2].map(() => RawConnection.open(fixture.proxyPort)));
+      for (const connection of connections) connection.socket.write(requestText(port, '/'));
+      for (const connection of connections)
+        assert.equal(sha(await waitForBody(connection, LARGE_BODY.length)), sha(LARGE_BODY));
+      for (const connection of connections) connection.socket.destroy();
     }
   }
 });
@@ -128,13 +129,13 @@ test('the proxy drops bytes that the server sends beyond the declared length', a
     sendLarge(socket);
     socket.write('HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nsmuggled');
   });
-  const wire = await Wire.open(fixture.proxyPort);
-  wire.socket.write(requestText(port, '/large'));
-  await waitForBody(wire, LARGE_BODY.length);
-  wire.socket.write(requestText(port, '/small'));
-  await wire.waitForText(`${HEAD_END}ok`);
-  assert.ok(!wire.text.includes('smuggled'));
-  wire.socket.destroy();
+  const connection = await RawConnection.open(fixture.proxyPort);
+  connection.socket.write(requestText(port, '/large'));
+  await waitForBody(connection, LARGE_BODY.length);
+  connection.socket.write(requestText(port, '/small'));
+  await connection.waitForText(`${HEAD_END}ok`);
+  assert.ok(!connection.text.includes('smuggled'));
+  connection.socket.destroy();
 });
 
 for (const [how, breakOff] of [
@@ -150,10 +151,10 @@ for (const [how, breakOff] of [
         fixture.egress.counters().bytesDown > half.length ? true : undefined,
       ).then(() => breakOff(socket));
     });
-    const wire = await Wire.open(fixture.proxyPort);
-    wire.socket.write(requestText(port, '/'));
-    await wire.waitForEnd();
-    assert.ok(wire.bytes.length < head(LARGE_BODY.length).length + LARGE_BODY.length);
+    const connection = await RawConnection.open(fixture.proxyPort);
+    connection.socket.write(requestText(port, '/'));
+    await connection.waitForEnd();
+    assert.ok(connection.bytes.length < head(LARGE_BODY.length).length + LARGE_BODY.length);
     await waitUntilNothingOpen(fixture);
   });
 
@@ -161,12 +162,12 @@ test('the proxy forwards the next response after a HEAD response that declares a
   const { fixture, port } = await openOutsideServer(t, (socket, path) =>
     socket.write(path === '/last' ? `${head(2)}ok` : head(LARGE_BODY.length)),
   );
-  const wire = await Wire.open(fixture.proxyPort);
-  wire.socket.write(requestText(port, '/', 'HEAD'));
-  await wire.waitForText(HEAD_END);
-  wire.socket.write(requestText(port, '/last'));
-  await wire.waitForText(`${HEAD_END}ok`);
-  wire.socket.destroy();
+  const connection = await RawConnection.open(fixture.proxyPort);
+  connection.socket.write(requestText(port, '/', 'HEAD'));
+  await connection.waitForText(HEAD_END);
+  connection.socket.write(requestText(port, '/last'));
+  await connection.waitForText(`${HEAD_END}ok`);
+  connection.socket.destroy();
 });
 
 test('the proxy returns the responses to pipelined requests in order, even if a later request is answered first', async t => {
@@ -179,14 +180,14 @@ test('the proxy returns the responses to pipelined requests in order, even if a 
     sendLarge(socket);
     largeSent.resolve();
   });
-  const wire = await Wire.open(fixture.proxyPort);
-  wire.socket.write(requestText(port, '/first') + requestText(port, '/large') + requestText(port, '/last'));
-  await wire.waitForBytes(LARGE_BODY.length);
-  const all = await wire.waitForText(`${HEAD_END}last`);
+  const connection = await RawConnection.open(fixture.proxyPort);
+  connection.socket.write(requestText(port, '/first') + requestText(port, '/large') + requestText(port, '/last'));
+  await connection.waitForBytes(LARGE_BODY.length);
+  const all = await connection.waitForText(`${HEAD_END}last`);
   const firstEnd = all.indexOf(`${HEAD_END}first`) + HEAD_END.length + 'first'.length;
   const bodyStart = all.indexOf(HEAD_END, firstEnd) + HEAD_END.length;
-  assert.equal(sha(wire.bytes.subarray(bodyStart, bodyStart + LARGE_BODY.length)), sha(LARGE_BODY));
-  wire.socket.destroy();
+  assert.equal(sha(connection.bytes.subarray(bodyStart, bodyStart + LARGE_BODY.length)), sha(LARGE_BODY));
+  connection.socket.destroy();
 });
 
 const chunk = Buffer.alloc(MIB);
@@ -202,20 +203,20 @@ function pourEndlessly(socket: Socket): void {
 
 test('the proxy ends a transfer when a new policy forbids it', async t => {
   const { fixture, port } = await openOutsideServer(t, pourEndlessly);
-  const wire = await Wire.open(fixture.proxyPort);
-  wire.socket.write(requestText(port, '/'));
-  await wire.waitForBytes(MIB);
+  const connection = await RawConnection.open(fixture.proxyPort);
+  connection.socket.write(requestText(port, '/'));
+  await connection.waitForBytes(MIB);
   fixture.egress.replacePolicy(policyForPorts([]));
-  await wire.waitForEnd();
+  await connection.waitForEnd();
   await waitUntilNothingOpen(fixture);
 });
 
 test('the proxy closes the connection to the server when the browser disconnects', async t => {
   const { fixture, port } = await openOutsideServer(t, pourEndlessly);
-  const wire = await Wire.open(fixture.proxyPort);
-  wire.socket.write(requestText(port, '/'));
-  await wire.waitForBytes(MIB);
-  wire.socket.destroy();
+  const connection = await RawConnection.open(fixture.proxyPort);
+  connection.socket.write(requestText(port, '/'));
+  await connection.waitForBytes(MIB);
+  connection.socket.destroy();
   await waitUntilNothingOpen(fixture);
 });
 
@@ -228,11 +229,13 @@ for (const transferKind of ['a plain response', 'a tunnel'])
   test(`the proxy applies backpressure to the sender of ${transferKind} while the reader is paused, and continues afterwards`, async t => {
     const { fixture, port } = await openOutsideServer(t, pourEndlessly);
     const isPlainResponse = transferKind === 'a plain response';
-    const wire = isPlainResponse ? await Wire.open(fixture.proxyPort) : await Wire.tunnel(fixture, `a.test:${port}`);
-    wire.socket.write(isPlainResponse ? requestText(port, '/') : 'GET / HTTP/1.1\r\nHost: a.test\r\n\r\n');
+    const connection = isPlainResponse
+      ? await RawConnection.open(fixture.proxyPort)
+      : await RawConnection.tunnel(fixture, `a.test:${port}`);
+    connection.socket.write(isPlainResponse ? requestText(port, '/') : 'GET / HTTP/1.1\r\nHost: a.test\r\n\r\n');
     // Waits until the transfer is on the direct path before the socket is paused.
-    await wire.waitForBytes(8 * MIB);
-    wire.socket.pause();
+    await connection.waitForBytes(8 * MIB);
+    connection.socket.pause();
     const bytesBefore = process.memoryUsage().arrayBuffers;
     let lastBytes = -1;
     const stoppedAtBytes = await pollUntil(
@@ -246,11 +249,11 @@ for (const transferKind of ['a plain response', 'a tunnel'])
       },
       150,
     );
-    const acceptedBytes = stoppedAtBytes - wire.socket.bytesRead;
+    const acceptedBytes = stoppedAtBytes - connection.socket.bytesRead;
     assert.ok(acceptedBytes < KERNEL_BYTES_MAX, `${acceptedBytes} bytes were accepted`);
     assert.ok(process.memoryUsage().arrayBuffers - bytesBefore < KERNEL_BYTES_MAX);
-    wire.socket.resume();
-    await wire.waitForBytes(stoppedAtBytes + MIB);
-    wire.socket.destroy();
+    connection.socket.resume();
+    await connection.waitForBytes(stoppedAtBytes + MIB);
+    connection.socket.destroy();
     await waitUntilNothingOpen(fixture);
   });

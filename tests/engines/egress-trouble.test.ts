@@ -11,7 +11,7 @@ import { systemClock } from '../../server/kit/clock.ts';
 import { pollUntil, withTimeout } from '../../server/kit/wait.ts';
 import { ManualClock } from '../harness/hand-clock.ts';
 import { openNameServer, PATIENT_TIMEOUTS } from './egress-dns.ts';
-import { curl, type Fixture, listen, openFixture, WAIT_TIMEOUT_MS, Wire } from './egress-fixture.ts';
+import { curl, type Fixture, listen, openFixture, RawConnection, WAIT_TIMEOUT_MS } from './egress-fixture.ts';
 
 const echo = (t: TestContext): Promise<number> =>
   listen(
@@ -20,10 +20,10 @@ const echo = (t: TestContext): Promise<number> =>
   );
 
 async function assertStillWorks(fixture: Fixture, port: number): Promise<void> {
-  const wire = await Wire.tunnel(fixture, `a.test:${port}`);
-  wire.socket.write('still here');
-  await wire.waitForText('still here');
-  wire.socket.destroy();
+  const connection = await RawConnection.tunnel(fixture, `a.test:${port}`);
+  connection.socket.write('still here');
+  await connection.waitForText('still here');
+  connection.socket.destroy();
   await waitUntilNothingOpen(fixture);
 }
 
@@ -74,11 +74,11 @@ test('the proxy responds to malformed requests with an error and does not forwar
   );
   const fixture = await openFixture(t, { ports: [port] });
   for (const [name, bytes, expected] of MALFORMED_REQUESTS) {
-    const wire = await Wire.open(fixture.proxyPort);
-    wire.socket.write(bytes.replaceAll('a.test', `a.test:${port}`), 'latin1');
-    await wire.waitForText('\r\n\r\n');
-    assert.match(wire.text, expected, name);
-    wire.socket.destroy();
+    const connection = await RawConnection.open(fixture.proxyPort);
+    connection.socket.write(bytes.replaceAll('a.test', `a.test:${port}`), 'latin1');
+    await connection.waitForText('\r\n\r\n');
+    assert.match(connection.text, expected, name);
+    connection.socket.destroy();
   }
   assert.equal(hits, 0);
   await waitUntilNothingOpen(fixture);
@@ -111,24 +111,24 @@ test('the proxy does not forward a request that is hidden in the body of another
     'Content-Length: -1',
   ];
   for (const head of heads) {
-    const wire = await Wire.open(fixture.proxyPort);
-    wire.socket.write(
+    const connection = await RawConnection.open(fixture.proxyPort);
+    connection.socket.write(
       `POST http://a.test:${port}/outer HTTP/1.1\r\nHost: a\r\n${head}\r\n\r\n0\r\n\r\n${SMUGGLED_REQUEST}`,
       'latin1',
     );
-    await wire.waitForText('\r\n\r\n');
-    assert.match(wire.text, /^HTTP\/1.1 400 /, head);
-    await wire.waitForEnd();
-    wire.socket.destroy();
+    await connection.waitForText('\r\n\r\n');
+    assert.match(connection.text, /^HTTP\/1.1 400 /, head);
+    await connection.waitForEnd();
+    connection.socket.destroy();
   }
   assert.deepEqual(seen, []);
   const many = Array.from({ length: 3000 }, (_, index) => `X-${index}: 1`).join('\r\n');
-  const wire = await Wire.open(fixture.proxyPort);
-  wire.socket.write(
+  const connection = await RawConnection.open(fixture.proxyPort);
+  connection.socket.write(
     `GET http://a.test:${port}/many HTTP/1.1\r\nHost: a\r\n${many}\r\nContent-Length: ${SMUGGLED_REQUEST.length}\r\n\r\n${SMUGGLED_REQUEST}`,
   );
-  await wire.waitForText('ok');
-  wire.socket.destroy();
+  await connection.waitForText('ok');
+  connection.socket.destroy();
   assert.deepEqual(
     seen,
     [`GET /many ${SMUGGLED_REQUEST.length}`],
@@ -255,15 +255,15 @@ test('the proxy forwards a connection reset to the other side', async t => {
     }),
   );
   const fixture = await openFixture(t, { ports: [port] });
-  const wire = await Wire.tunnel(fixture, `a.test:${port}`);
+  const connection = await RawConnection.tunnel(fixture, `a.test:${port}`);
   await pollUntil(WAIT_TIMEOUT_MS, 'the connection outside', () => outsideSocket);
   outsideSocket?.resetAndDestroy();
-  await wire.waitForClose();
-  assert.equal(wire.error, 'ECONNRESET');
+  await connection.waitForClose();
+  assert.equal(connection.error, 'ECONNRESET');
   outsideSocket = undefined;
-  const otherWire = await Wire.tunnel(fixture, `a.test:${port}`);
+  const otherConnection = await RawConnection.tunnel(fixture, `a.test:${port}`);
   await pollUntil(WAIT_TIMEOUT_MS, 'the connection outside', () => outsideSocket);
-  otherWire.socket.resetAndDestroy();
+  otherConnection.socket.resetAndDestroy();
   await pollUntil(WAIT_TIMEOUT_MS, 'the reset to reach the server', () => (errors.length > 0 ? true : undefined));
   assert.deepEqual(errors, ['ECONNRESET']);
   await waitUntilNothingOpen(fixture);
@@ -280,16 +280,16 @@ test('the proxy closes both sides of a tunnel when a reset follows a half-close'
   );
   const port = await echo(t);
   const fixture = await openFixture(t, { ports: [endingPort, port], limits: { connectionsMax: 1 } });
-  const serverFirstWire = await Wire.tunnel(fixture, `a.test:${endingPort}`);
-  await serverFirstWire.waitForEnd();
+  const serverFirstConnection = await RawConnection.tunnel(fixture, `a.test:${endingPort}`);
+  await serverFirstConnection.waitForEnd();
   // After the server has ended its side of the connection, a reset is detected only by a write.
-  const writeTimer = setInterval(() => serverFirstWire.socket.write('x'), 5);
-  await serverFirstWire.waitForClose().finally(() => clearInterval(writeTimer));
+  const writeTimer = setInterval(() => serverFirstConnection.socket.write('x'), 5);
+  await serverFirstConnection.waitForClose().finally(() => clearInterval(writeTimer));
   await assertStillWorks(fixture, port);
-  const browserFirstWire = await Wire.open(fixture.proxyPort);
-  browserFirstWire.socket.write(`CONNECT a.test:${endingPort} HTTP/1.1\r\nHost: a\r\n\r\n`);
-  await browserFirstWire.waitForText('bye');
-  browserFirstWire.socket.resetAndDestroy();
+  const browserFirstConnection = await RawConnection.open(fixture.proxyPort);
+  browserFirstConnection.socket.write(`CONNECT a.test:${endingPort} HTTP/1.1\r\nHost: a\r\n\r\n`);
+  await browserFirstConnection.waitForText('bye');
+  browserFirstConnection.socket.resetAndDestroy();
   await waitUntilNothingOpen(fixture);
   await assertStillWorks(fixture, port);
 });
@@ -312,8 +312,8 @@ test('the proxy releases all connections after hundreds of aborted requests', as
     socket => socket.write('GET http://10.0.0.1/ HTTP/1.1\r\nHost: a\r\n\r\n', () => socket.resetAndDestroy()),
   ];
   for (let round = 0; round < 40; round += 1) {
-    const wires = await Promise.all(disruptions.map(() => Wire.open(fixture.proxyPort)));
-    for (const [index, wire] of wires.entries()) disruptions[index]?.(wire.socket);
+    const connections = await Promise.all(disruptions.map(() => RawConnection.open(fixture.proxyPort)));
+    for (const [index, connection] of connections.entries()) disruptions[index]?.(connection.socket);
   }
   await waitUntilNothingOpen(fixture);
   await assertStillWorks(fixture, port);
@@ -322,15 +322,15 @@ test('the proxy releases all connections after hundreds of aborted requests', as
 test('the proxy closes connections beyond the limit at once, and accepts new ones afterwards', async t => {
   const port = await echo(t);
   const fixture = await openFixture(t, { ports: [port], limits: { connectionsMax: 3 } });
-  const wires = [];
-  for (let count = 0; count < 3; count += 1) wires.push(await Wire.tunnel(fixture, `a.test:${port}`));
+  const connections = [];
+  for (let count = 0; count < 3; count += 1) connections.push(await RawConnection.tunnel(fixture, `a.test:${port}`));
   for (let count = 0; count < 20; count += 1) {
-    const refusedWire = await Wire.open(fixture.proxyPort);
-    await refusedWire.waitForEnd();
-    refusedWire.socket.destroy();
+    const refusedConnection = await RawConnection.open(fixture.proxyPort);
+    await refusedConnection.waitForEnd();
+    refusedConnection.socket.destroy();
   }
   assert.deepEqual(fixture.egress.counters().refusals, { too_many_connections: 20 });
-  for (const wire of wires) wire.socket.destroy();
+  for (const connection of connections) connection.socket.destroy();
   await waitUntilNothingOpen(fixture);
   await assertStillWorks(fixture, port);
 });
@@ -342,31 +342,31 @@ test('the proxy ends a connection with too many pipelined requests', async t => 
     createHttpServer(() => (hits += 1)),
   );
   const fixture = await openFixture(t, { ports: [port], limits: { requestsPerConnectionMax: 4 } });
-  const wire = await Wire.open(fixture.proxyPort);
-  wire.socket.write(`GET http://a.test:${port}/ HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(1000));
-  await wire.waitForEnd();
+  const connection = await RawConnection.open(fixture.proxyPort);
+  connection.socket.write(`GET http://a.test:${port}/ HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(1000));
+  await connection.waitForEnd();
   await waitUntilNothingOpen(fixture);
   assert.ok(hits <= 4, `${hits} requests reached the server`);
-  const mixedWire = await Wire.open(fixture.proxyPort);
-  mixedWire.socket.write(
+  const mixedConnection = await RawConnection.open(fixture.proxyPort);
+  mixedConnection.socket.write(
     `GET http://a.test:${port}/ HTTP/1.1\r\nHost: a\r\n\r\nCONNECT a.test:${port} HTTP/1.1\r\nHost: a\r\n\r\n`,
   );
-  await mixedWire.waitForEnd();
-  assert.equal(mixedWire.text, '');
+  await mixedConnection.waitForEnd();
+  assert.equal(mixedConnection.text, '');
 });
 
 test('a request head that arrives slowly times out, and so does a connection that never sends a request', async t => {
   // The limit that is not under test is long, so that a slow machine does not reach it first.
   const dripFixture = await openFixture(t, { limits: { headMs: 100, sweepMs: 50 } });
-  const slowWire = await Wire.open(dripFixture.proxyPort);
-  slowWire.socket.write('GET http://a.test/ HTTP/1.1\r\n');
-  const dripTimer = setInterval(() => slowWire.socket.write('X: y\r\n'), 20);
+  const slowConnection = await RawConnection.open(dripFixture.proxyPort);
+  slowConnection.socket.write('GET http://a.test/ HTTP/1.1\r\n');
+  const dripTimer = setInterval(() => slowConnection.socket.write('X: y\r\n'), 20);
   t.after(() => clearInterval(dripTimer));
-  assert.match(await slowWire.waitForText('\r\n\r\n'), /^HTTP\/1.1 408 /);
-  await slowWire.waitForEnd();
+  assert.match(await slowConnection.waitForText('\r\n\r\n'), /^HTTP\/1.1 408 /);
+  await slowConnection.waitForEnd();
   const unusedFixture = await openFixture(t, { limits: { sweepMs: 50, unusedMs: 200 } });
-  const silentWire = await Wire.open(unusedFixture.proxyPort);
-  await silentWire.waitForEnd();
+  const silentConnection = await RawConnection.open(unusedFixture.proxyPort);
+  await silentConnection.waitForEnd();
 });
 
 test('the proxy ends an idle connection and keeps an active one', async t => {
@@ -374,19 +374,19 @@ test('the proxy ends an idle connection and keeps an active one', async t => {
   const clock = new ManualClock();
   const fixture = await openFixture(t, { ports: [port], clock });
   const { idleMs, sweepMs } = EGRESS_LIMITS;
-  const idleWire = await Wire.tunnel(fixture, `a.test:${port}`);
-  const busyWire = await Wire.tunnel(fixture, `a.test:${port}`);
+  const idleConnection = await RawConnection.tunnel(fixture, `a.test:${port}`);
+  const busyConnection = await RawConnection.tunnel(fixture, `a.test:${port}`);
   await clock.advance(idleMs - 2 * sweepMs, sweepMs);
-  busyWire.socket.write('tick');
-  await busyWire.waitForText('tick');
+  busyConnection.socket.write('tick');
+  await busyConnection.waitForText('tick');
   assert.equal(fixture.egress.counters().connectionsOpen, 2);
   await clock.advance(3 * sweepMs, sweepMs);
-  await idleWire.waitForEnd();
+  await idleConnection.waitForEnd();
   await pollUntil(WAIT_TIMEOUT_MS, 'its connection to the server to close', () =>
     fixture.egress.counters().connectionsOpen === 1 ? true : undefined,
   );
-  busyWire.socket.write(' tock');
-  await busyWire.waitForText('tick tock');
+  busyConnection.socket.write(' tock');
+  await busyConnection.waitForText('tick tock');
 });
 
 test('the proxy ends a half-closed tunnel earlier than an open one', async t => {
@@ -398,13 +398,13 @@ test('the proxy ends a half-closed tunnel earlier than an open one', async t => 
   const clock = new ManualClock();
   const fixture = await openFixture(t, { ports: [port], clock });
   const { halfClosedIdleMs, sweepMs } = EGRESS_LIMITS;
-  const wire = await Wire.tunnel(fixture, `a.test:${port}`);
-  wire.socket.end();
+  const connection = await RawConnection.tunnel(fixture, `a.test:${port}`);
+  connection.socket.end();
   await withTimeout(WAIT_TIMEOUT_MS, 'the end to reach the server', () => endReceived.promise);
   await clock.advance(sweepMs, sweepMs);
   assert.equal(fixture.egress.counters().connectionsOpen, 1);
   await clock.advance(halfClosedIdleMs + 2 * sweepMs, sweepMs);
-  await wire.waitForEnd();
+  await connection.waitForEnd();
   await waitUntilNothingOpen(fixture);
 });
 
@@ -417,10 +417,10 @@ test('a response may take longer than the limits for request heads and unused co
   );
   const fixture = await openFixture(t, { ports: [port], limits: { unusedMs: 500, headMs: 500, sweepMs: 20 } });
   // The test sends the request as soon as the socket is connected, so the connection never counts as unused.
-  const wire = await Wire.open(fixture.proxyPort);
-  wire.socket.write(`GET http://a.test:${port}/late HTTP/1.1\r\nHost: a\r\n\r\n`);
-  await wire.waitForText('\r\n\r\nlate');
-  wire.socket.destroy();
+  const connection = await RawConnection.open(fixture.proxyPort);
+  connection.socket.write(`GET http://a.test:${port}/late HTTP/1.1\r\nHost: a\r\n\r\n`);
+  await connection.waitForText('\r\n\r\nlate');
+  connection.socket.destroy();
 });
 
 test('the proxy releases all connections when the browser disconnects while a connection is being opened', async t => {
@@ -432,12 +432,12 @@ test('the proxy releases all connections when the browser disconnects while a co
     return answer.promise;
   };
   const fixture = await openFixture(t, { ports: [port], resolve });
-  const plainWire = await Wire.open(fixture.proxyPort);
-  const tunnelWire = await Wire.open(fixture.proxyPort);
-  tunnelWire.socket.write(`CONNECT a.test:${port} HTTP/1.1\r\nHost: a\r\n\r\n`);
-  plainWire.socket.write(`GET http://a.test:${port}/ HTTP/1.1\r\nHost: a\r\n\r\n`);
+  const plainConnection = await RawConnection.open(fixture.proxyPort);
+  const tunnelConnection = await RawConnection.open(fixture.proxyPort);
+  tunnelConnection.socket.write(`CONNECT a.test:${port} HTTP/1.1\r\nHost: a\r\n\r\n`);
+  plainConnection.socket.write(`GET http://a.test:${port}/ HTTP/1.1\r\nHost: a\r\n\r\n`);
   await resolveCalled.promise;
-  for (const { socket } of [plainWire, tunnelWire]) {
+  for (const { socket } of [plainConnection, tunnelConnection]) {
     socket.resetAndDestroy();
     await once(socket, 'close');
   }
@@ -452,13 +452,13 @@ test('requests in progress are aborted promptly when the proxy is closed', async
     createHttpServer(() => {}),
   );
   const fixture = await openFixture(t, { ports: [port] });
-  const wire = await Wire.open(fixture.proxyPort);
-  wire.socket.write(`GET http://a.test:${port}/ HTTP/1.1\r\nHost: a\r\n\r\n`);
+  const connection = await RawConnection.open(fixture.proxyPort);
+  connection.socket.write(`GET http://a.test:${port}/ HTTP/1.1\r\nHost: a\r\n\r\n`);
   await pollUntil(WAIT_TIMEOUT_MS, 'the request to reach the server', () =>
     fixture.egress.counters().connectionsOpen === 1 ? true : undefined,
   );
   await withTimeout(WAIT_TIMEOUT_MS, 'the proxy to close', () => fixture.egress.close());
-  await wire.waitForEnd();
+  await connection.waitForEnd();
   await waitUntilNothingOpen(fixture);
 });
 
@@ -474,7 +474,7 @@ test('the proxy closes only the affected connection when a listener throws', asy
     const { code, err } = await curl(fixture, '-v', ...how, 'http://10.0.0.1/');
     assert.match(err, /x-berth-refused: private/, `curl ended with ${code}`);
   }
-  const wire = await Wire.tunnel(fixture, 'own.test:80');
-  await wire.waitForEnd();
+  const connection = await RawConnection.tunnel(fixture, 'own.test:80');
+  await connection.waitForEnd();
   assert.deepEqual(fixture.egress.counters().refusals, { private: 2 });
 });

@@ -10,7 +10,7 @@ import { createThisMachine } from '../../server/engines/egress/this-machine.ts';
 import type { Upstream } from '../../server/engines/egress/upstream.ts';
 import { systemClock } from '../../server/kit/clock.ts';
 import { pollUntil } from '../../server/kit/wait.ts';
-import { type Fixture, listen, loopbackRange, openFixture, WAIT_TIMEOUT_MS, Wire } from './egress-fixture.ts';
+import { type Fixture, listen, loopbackRange, openFixture, RawConnection, WAIT_TIMEOUT_MS } from './egress-fixture.ts';
 
 /** A short limit for tests of a timeout. The other tests use a long one, so that a slow machine does not reach it. */
 const SHORT_TIMEOUT_MS = 300;
@@ -61,10 +61,10 @@ async function openProxiedFixture(
 
 /** Sends a CONNECT request and returns the response. */
 async function tunnel(fixture: Fixture, authority: string): Promise<string> {
-  const wire = await Wire.open(fixture.proxyPort);
-  wire.socket.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
-  const head = await wire.waitForText(HEAD_END);
-  wire.socket.destroy();
+  const connection = await RawConnection.open(fixture.proxyPort);
+  connection.socket.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
+  const head = await connection.waitForText(HEAD_END);
+  connection.socket.destroy();
   return head;
 }
 
@@ -108,10 +108,10 @@ test('a tunnel opens even if the response of the upstream proxy arrives one byte
       }
     },
   });
-  const wire = await Wire.tunnel(fixture, 'slow.test:443');
-  wire.socket.write('hello');
-  await wire.waitForText('received hello');
-  wire.socket.destroy();
+  const connection = await RawConnection.tunnel(fixture, 'slow.test:443');
+  connection.socket.write('hello');
+  await connection.waitForText('received hello');
+  connection.socket.destroy();
   assert.deepEqual(failures, []);
 });
 
@@ -122,9 +122,9 @@ test('bytes from the destination that arrive together with the response of the u
         time === 1 ? SOCKS_METHOD_REPLY : Buffer.concat([SOCKS_CONNECT_REPLY, Buffer.from('220 ready')]),
       ),
   });
-  const wire = await Wire.tunnel(fixture, 'first.test:25');
-  await wire.waitForText('220 ready');
-  wire.socket.destroy();
+  const connection = await RawConnection.tunnel(fixture, 'first.test:25');
+  await connection.waitForText('220 ready');
+  connection.socket.destroy();
 });
 
 const BODY = randomBytes(300_000).toString('hex');
@@ -141,19 +141,19 @@ for (const [how, breakOff] of [
         socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${2 * BODY.length}\r\n\r\n${BODY}`, () => breakOff(socket));
       },
     });
-    const plainWire = await Wire.open(fixture.proxyPort);
-    plainWire.socket.write('GET http://breaks.test/half HTTP/1.1\r\nHost: breaks.test\r\n\r\n');
-    const tunnelWire = await Wire.tunnel(fixture, 'breaks.test:443');
-    tunnelWire.socket.write('GET /half HTTP/1.1\r\nHost: breaks.test\r\n\r\n');
-    for (const wire of [plainWire, tunnelWire]) {
-      await wire.waitForEnd();
-      assert.ok(wire.bytes.length < 2 * BODY.length, 'the response was cut off');
-      wire.socket.destroy();
+    const plainConnection = await RawConnection.open(fixture.proxyPort);
+    plainConnection.socket.write('GET http://breaks.test/half HTTP/1.1\r\nHost: breaks.test\r\n\r\n');
+    const tunnelConnection = await RawConnection.tunnel(fixture, 'breaks.test:443');
+    tunnelConnection.socket.write('GET /half HTTP/1.1\r\nHost: breaks.test\r\n\r\n');
+    for (const connection of [plainConnection, tunnelConnection]) {
+      await connection.waitForEnd();
+      assert.ok(connection.bytes.length < 2 * BODY.length, 'the response was cut off');
+      connection.socket.destroy();
     }
-    const nextWire = await Wire.open(fixture.proxyPort);
-    nextWire.socket.write('GET http://breaks.test/whole HTTP/1.1\r\nHost: breaks.test\r\n\r\n');
-    await nextWire.waitForText(`${HEAD_END}whole`);
-    nextWire.socket.destroy();
+    const nextConnection = await RawConnection.open(fixture.proxyPort);
+    nextConnection.socket.write('GET http://breaks.test/whole HTTP/1.1\r\nHost: breaks.test\r\n\r\n');
+    await nextConnection.waitForText(`${HEAD_END}whole`);
+    nextConnection.socket.destroy();
     assert.deepEqual(failures, [], 'an aborted body is not reported as a failure of the proxy');
     await waitUntilNothingOpen(fixture);
   });
@@ -167,16 +167,16 @@ test('a large plain body passes through an upstream proxy unchanged and is count
       socket.write(largeBody);
     },
   });
-  const wire = await Wire.open(fixture.proxyPort);
+  const connection = await RawConnection.open(fixture.proxyPort);
   const request = 'GET http://large.test/ HTTP/1.1\r\nHost: large.test\r\n\r\n';
-  wire.socket.write(request);
-  const bodyStart = (await wire.waitForText(HEAD_END)).indexOf(HEAD_END) + HEAD_END.length;
-  assert.ok((await wire.waitForBytes(bodyStart + largeBody.length)).subarray(bodyStart).equals(largeBody));
+  connection.socket.write(request);
+  const bodyStart = (await connection.waitForText(HEAD_END)).indexOf(HEAD_END) + HEAD_END.length;
+  assert.ok((await connection.waitForBytes(bodyStart + largeBody.length)).subarray(bodyStart).equals(largeBody));
   await waitUntilNothingOpen(fixture);
   const { bytesByProxy, bytesUp, bytesDown } = fixture.egress.counters();
   assert.equal(bytesDown, head.length + largeBody.length);
   assert.equal(bytesByProxy, bytesUp + bytesDown);
-  wire.socket.destroy();
+  connection.socket.destroy();
 });
 
 test('a body that arrives slowly through an upstream proxy is forwarded completely', async t => {
@@ -190,28 +190,28 @@ test('a body that arrives slowly through an upstream proxy is forwarded complete
       }
     },
   });
-  const wire = await Wire.open(fixture.proxyPort);
-  wire.socket.write('GET http://drips.test/ HTTP/1.1\r\nHost: drips.test\r\n\r\n');
-  await wire.waitForText(`${HEAD_END}${'.'.repeat(dripCount)}`);
-  wire.socket.destroy();
+  const connection = await RawConnection.open(fixture.proxyPort);
+  connection.socket.write('GET http://drips.test/ HTTP/1.1\r\nHost: drips.test\r\n\r\n');
+  await connection.waitForText(`${HEAD_END}${'.'.repeat(dripCount)}`);
+  connection.socket.destroy();
 });
 
 test('the proxy reports bad_answer in an interim response if an upstream proxy closes the connection before it responds', async t => {
   const { fixture } = await openProxiedFixture(t, 'http', { 'shut.test': socket => void socket.end() });
-  const wire = await Wire.open(fixture.proxyPort);
-  wire.socket.write('GET http://shut.test/ HTTP/1.1\r\nHost: shut.test\r\n\r\n');
-  assert.match(await wire.waitForText(HEAD_END), /^HTTP\/1\.1 100 [\s\S]*x-berth-failed: bad_answer\r\n/);
-  wire.socket.destroy();
+  const connection = await RawConnection.open(fixture.proxyPort);
+  connection.socket.write('GET http://shut.test/ HTTP/1.1\r\nHost: shut.test\r\n\r\n');
+  assert.match(await connection.waitForText(HEAD_END), /^HTTP\/1\.1 100 [\s\S]*x-berth-failed: bad_answer\r\n/);
+  connection.socket.destroy();
 });
 
 test('all connections are released when the browser disconnects while an upstream proxy is slow', async t => {
   const { fixture, failures } = await openProxiedFixture(t, 'http', { 'silent.test': silentResponder });
-  const wire = await Wire.open(fixture.proxyPort);
-  wire.socket.write('CONNECT silent.test:443 HTTP/1.1\r\nHost: silent.test\r\n\r\n');
+  const connection = await RawConnection.open(fixture.proxyPort);
+  connection.socket.write('CONNECT silent.test:443 HTTP/1.1\r\nHost: silent.test\r\n\r\n');
   await pollUntil(WAIT_TIMEOUT_MS, 'the proxy to be reached', () =>
     fixture.egress.counters().connectionsOpen === 1 ? true : undefined,
   );
-  wire.socket.resetAndDestroy();
+  connection.socket.resetAndDestroy();
   await waitUntilNothingOpen(fixture);
   assert.deepEqual(failures, []);
 });

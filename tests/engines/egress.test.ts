@@ -19,7 +19,7 @@ import { before, type TestContext, test } from 'node:test';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { Refusal } from '../../server/engines/egress/egress.ts';
 import { pollUntil } from '../../server/kit/wait.ts';
-import { curl, listen, openFixture, policyForPorts, WAIT_TIMEOUT_MS, Wire } from './egress-fixture.ts';
+import { curl, listen, openFixture, policyForPorts, RawConnection, WAIT_TIMEOUT_MS } from './egress-fixture.ts';
 
 const sha = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
@@ -119,14 +119,14 @@ test('the proxy returns a response unchanged: status, reason phrase, repeated he
     }),
   );
   const fixture = await openFixture(t, { ports: [port] });
-  const wire = await Wire.open(fixture.proxyPort);
-  wire.socket.write(`GET http://a.test:${port}/ HTTP/1.1\r\nHost: other.test\r\n\r\n`);
-  const text = await wire.waitForText('\r\n\r\nok');
+  const connection = await RawConnection.open(fixture.proxyPort);
+  connection.socket.write(`GET http://a.test:${port}/ HTTP/1.1\r\nHost: other.test\r\n\r\n`);
+  const text = await connection.waitForText('\r\n\r\nok');
   const [status, ...lines] = text.split('\r\n');
   assert.equal(status, 'HTTP/1.1 299 Rather Fine');
   assert.deepEqual(lines.slice(0, 4), ['Set-Cookie: a=1', 'set-COOKIE: b=2', 'X-Latin: \xe9', 'Content-Length: 2']);
   assert.doesNotMatch(text, /^(date|via|x-forwarded|server):/im);
-  wire.socket.destroy();
+  connection.socket.destroy();
 });
 
 test('the proxy forwards a chunked response with the same chunks, and no body for HEAD', async t => {
@@ -141,19 +141,19 @@ test('the proxy forwards a chunked response with the same chunks, and no body fo
     }),
   );
   const fixture = await openFixture(t, { ports: [port] });
-  const wire = await Wire.open(fixture.proxyPort);
+  const connection = await RawConnection.open(fixture.proxyPort);
   for (const time of [1, 2]) {
-    wire.socket.write(`GET http://a.test:${port}/${time} HTTP/1.1\r\nHost: a\r\n\r\n`);
+    connection.socket.write(`GET http://a.test:${port}/${time} HTTP/1.1\r\nHost: a\r\n\r\n`);
     await pollUntil(
       WAIT_TIMEOUT_MS,
       'the whole response',
-      () => wire.text.split('pedia\r\n0\r\n\r\n').length === time + 1 || undefined,
+      () => connection.text.split('pedia\r\n0\r\n\r\n').length === time + 1 || undefined,
     );
-    assert.ok(wire.text.endsWith(`\r\n\r\n${chunks}`), wire.text);
+    assert.ok(connection.text.endsWith(`\r\n\r\n${chunks}`), connection.text);
   }
-  assert.match(wire.text, /^transfer-encoding: chunked\r$/im);
-  assert.doesNotMatch(wire.text, /content-length/i);
-  wire.socket.destroy();
+  assert.match(connection.text, /^transfer-encoding: chunked\r$/im);
+  assert.doesNotMatch(connection.text, /content-length/i);
+  connection.socket.destroy();
   const { code, out } = await curl(fixture, '-I', `http://a.test:${port}/`);
   assert.deepEqual([code, out.toString().includes('Wiki')], [0, false]);
 });
@@ -190,11 +190,12 @@ test('the proxy forwards the headers of responses to HEAD, and of 204 and 304 re
   const head = await curl(fixture, '-I', `http://a.test:${port}/200`, `http://a.test:${port}/200`);
   assert.equal(head.code, 0);
   assert.equal(head.out.toString().match(/Content-Length: 1234/gi)?.length, 2);
-  const wire = await Wire.open(fixture.proxyPort);
-  for (const status of [204, 304]) wire.socket.write(`GET http://a.test:${port}/${status} HTTP/1.1\r\nHost: x\r\n\r\n`);
-  const text = await wire.waitForText('HTTP/1.1 304');
+  const connection = await RawConnection.open(fixture.proxyPort);
+  for (const status of [204, 304])
+    connection.socket.write(`GET http://a.test:${port}/${status} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  const text = await connection.waitForText('HTTP/1.1 304');
   assert.match(text, /^HTTP\/1.1 204 [\s\S]*?\r\n\r\nHTTP\/1.1 304 /);
-  wire.socket.destroy();
+  connection.socket.destroy();
 });
 
 test('the proxy forwards 100-continue from the server instead of sending its own', async t => {
@@ -211,17 +212,17 @@ test('the proxy forwards 100-continue from the server instead of sending its own
   });
   const port = await listen(t, server);
   const fixture = await openFixture(t, { ports: [port] });
-  const wire = await Wire.open(fixture.proxyPort);
+  const connection = await RawConnection.open(fixture.proxyPort);
   const head = (path: string): string =>
     `POST http://a.test:${port}${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n`;
-  wire.socket.write(head('/yes'));
-  assert.match(await wire.waitForText('\r\n\r\n'), /^HTTP\/1.1 100 /);
-  wire.socket.write('abc');
-  await wire.waitForText('\r\n\r\nabc');
-  const otherWire = await Wire.open(fixture.proxyPort);
-  otherWire.socket.write(head('/no'));
-  assert.match(await otherWire.waitForText('\r\n\r\n'), /^HTTP\/1.1 417 /);
-  await otherWire.waitForEnd();
+  connection.socket.write(head('/yes'));
+  assert.match(await connection.waitForText('\r\n\r\n'), /^HTTP\/1.1 100 /);
+  connection.socket.write('abc');
+  await connection.waitForText('\r\n\r\nabc');
+  const otherConnection = await RawConnection.open(fixture.proxyPort);
+  otherConnection.socket.write(head('/no'));
+  assert.match(await otherConnection.waitForText('\r\n\r\n'), /^HTTP\/1.1 417 /);
+  await otherConnection.waitForEnd();
   assert.equal(continueCount, 2);
 });
 
@@ -262,10 +263,10 @@ test('the proxy updates the byte counters while a tunnel is open, and counts the
     createServer(socket => socket.pipe(socket)),
   );
   const fixture = await openFixture(t, { ports: [port] });
-  const wire = await Wire.tunnel(fixture, `a.test:${port}`);
+  const connection = await RawConnection.tunnel(fixture, `a.test:${port}`);
   const sent = randomBytes(3_000_001);
-  wire.socket.write(sent);
-  assert.equal(sha(await wire.waitForBytes(sent.length)), sha(sent));
+  connection.socket.write(sent);
+  assert.equal(sha(await connection.waitForBytes(sent.length)), sha(sent));
   assert.deepEqual(fixture.egress.counters(), {
     bytesUp: sent.length,
     bytesDown: sent.length,
@@ -274,8 +275,8 @@ test('the proxy updates the byte counters while a tunnel is open, and counts the
     connectionsOpen: 1,
     refusals: {},
   });
-  wire.socket.end();
-  await wire.waitForEnd();
+  connection.socket.end();
+  await connection.waitForEnd();
 });
 
 test('the proxy keeps bytes that the browser sends before its tunnel is open', async t => {
@@ -284,11 +285,11 @@ test('the proxy keeps bytes that the browser sends before its tunnel is open', a
     createServer(socket => socket.pipe(socket)),
   );
   const fixture = await openFixture(t, { ports: [port] });
-  const wire = await Wire.open(fixture.proxyPort);
-  wire.socket.write(`CONNECT a.test:${port} HTTP/1.1\r\nHost: x\r\n\r\nearly`);
-  wire.socket.write(' and soon after');
-  await wire.waitForText('\r\n\r\nearly and soon after');
-  wire.socket.destroy();
+  const connection = await RawConnection.open(fixture.proxyPort);
+  connection.socket.write(`CONNECT a.test:${port} HTTP/1.1\r\nHost: x\r\n\r\nearly`);
+  connection.socket.write(' and soon after');
+  await connection.waitForText('\r\n\r\nearly and soon after');
+  connection.socket.destroy();
 });
 
 test('the proxy passes TLS end to end, so that the client verifies the certificate of the server', async t => {
@@ -313,7 +314,7 @@ test('the proxy passes a WebSocket through a tunnel, including a large message a
   );
   const port = await listen(t, server);
   const fixture = await openFixture(t, { ports: [port] });
-  const { socket: tunnel } = await Wire.tunnel(fixture, `a.test:${port}`);
+  const { socket: tunnel } = await RawConnection.tunnel(fixture, `a.test:${port}`);
   tunnel.removeAllListeners('data');
   const client = new WebSocket(`ws://a.test:${port}/`, { createConnection: () => tunnel });
   await once(client, 'open');
@@ -401,10 +402,10 @@ test('the proxy forwards the head of a response before its body arrives', async 
     response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders(),
   );
   const fixture = await openFixture(t, { ports: [port] });
-  const wire = await Wire.open(fixture.proxyPort);
-  wire.socket.write(`GET http://a.test:${port}/ HTTP/1.1\r\nHost: x\r\n\r\n`);
-  assert.match(await wire.waitForText('\r\n\r\n'), /text\/event-stream/);
-  wire.socket.destroy();
+  const connection = await RawConnection.open(fixture.proxyPort);
+  connection.socket.write(`GET http://a.test:${port}/ HTTP/1.1\r\nHost: x\r\n\r\n`);
+  assert.match(await connection.waitForText('\r\n\r\n'), /text\/event-stream/);
+  connection.socket.destroy();
   await pollUntil(WAIT_TIMEOUT_MS, 'the connection to the server to close with the connection of the browser', () =>
     fixture.egress.counters().connectionsOpen === 0 ? true : undefined,
   );
@@ -418,11 +419,11 @@ test('after one side of a tunnel has ended, the other side can still send, and a
   });
   const port = await listen(t, upperCaseServer);
   const fixture = await openFixture(t, { ports: [port] });
-  const wire = await Wire.tunnel(fixture, `a.test:${port}`);
-  wire.socket.write('ask');
-  wire.socket.end('ed');
-  await wire.waitForEnd();
-  assert.equal(wire.text, 'ASKED');
+  const connection = await RawConnection.tunnel(fixture, `a.test:${port}`);
+  connection.socket.write('ask');
+  connection.socket.end('ed');
+  await connection.waitForEnd();
+  assert.equal(connection.text, 'ASKED');
 
   const talkerPort = await listen(
     t,
@@ -433,10 +434,10 @@ test('after one side of a tunnel has ended, the other side can still send, and a
   );
   const receivedParts: Buffer[] = [];
   fixture.egress.replacePolicy(policyForPorts([talkerPort]));
-  const otherWire = await Wire.tunnel(fixture, `a.test:${talkerPort}`);
-  await otherWire.waitForEnd();
-  assert.equal(otherWire.text, 'said');
-  otherWire.socket.end('still here');
+  const otherConnection = await RawConnection.tunnel(fixture, `a.test:${talkerPort}`);
+  await otherConnection.waitForEnd();
+  assert.equal(otherConnection.text, 'said');
+  otherConnection.socket.end('still here');
   await pollUntil(WAIT_TIMEOUT_MS, 'the other side to get all bytes', () =>
     Buffer.concat(receivedParts).toString() === 'still here' ? true : undefined,
   );
@@ -449,15 +450,15 @@ test('the proxy delivers all bytes before closing, even to a slow reader', async
     createServer(socket => socket.end(bytes)),
   );
   const fixture = await openFixture(t, { ports: [port] });
-  const wire = await Wire.tunnel(fixture, `a.test:${port}`);
-  wire.socket.end();
-  wire.socket.pause();
+  const connection = await RawConnection.tunnel(fixture, `a.test:${port}`);
+  connection.socket.end();
+  connection.socket.pause();
   await pollUntil(WAIT_TIMEOUT_MS, '100 kB to be received from the server', () =>
     fixture.egress.counters().bytesDown > 100_000 ? true : undefined,
   );
-  wire.socket.resume();
-  await wire.waitForEnd();
-  assert.equal(sha(wire.bytes), sha(bytes));
+  connection.socket.resume();
+  await connection.waitForEnd();
+  assert.equal(sha(connection.bytes), sha(bytes));
 });
 
 test('the proxy applies backpressure to the sender when the reader is slow', async t => {
@@ -473,8 +474,8 @@ test('the proxy applies backpressure to the sender when the reader is slow', asy
     }),
   );
   const fixture = await openFixture(t, { ports: [port] });
-  const wire = await Wire.tunnel(fixture, `a.test:${port}`);
-  wire.socket.pause();
+  const connection = await RawConnection.tunnel(fixture, `a.test:${port}`);
+  connection.socket.pause();
   let lastBytes = -1;
   const stoppedAtBytes = await pollUntil(
     WAIT_TIMEOUT_MS,
@@ -489,7 +490,7 @@ test('the proxy applies backpressure to the sender when the reader is slow', asy
   );
   // The limit allows for the buffers of the kernel. Our own buffers add at most 64 KiB.
   assert.ok(stoppedAtBytes < 40 * 1024 * 1024, `${stoppedAtBytes} bytes were accepted`);
-  wire.socket.destroy();
+  connection.socket.destroy();
 });
 
 test('the proxy rejects, counts and reports a forbidden request, and the response names the rule but not the address', async t => {
@@ -529,11 +530,11 @@ test('when the policy is replaced, the proxy applies the new policy at once to n
     createServer(socket => socket.pipe(socket)),
   );
   const fixture = await openFixture(t, { ports: [port, otherPort] });
-  const forbiddenTunnel = await Wire.tunnel(fixture, `a.test:${port}`);
-  const allowedTunnel = await Wire.tunnel(fixture, `a.test:${otherPort}`);
+  const forbiddenTunnel = await RawConnection.tunnel(fixture, `a.test:${port}`);
+  const allowedTunnel = await RawConnection.tunnel(fixture, `a.test:${otherPort}`);
   fixture.egress.replacePolicy(policyForPorts([otherPort]));
   await forbiddenTunnel.waitForEnd();
-  await assert.rejects(Wire.tunnel(fixture, `a.test:${port}`), /x-berth-refused: loopback/);
+  await assert.rejects(RawConnection.tunnel(fixture, `a.test:${port}`), /x-berth-refused: loopback/);
   allowedTunnel.socket.write('here');
   await allowedTunnel.waitForText('here');
   allowedTunnel.socket.destroy();
@@ -549,11 +550,11 @@ test("the proxy serves the session's own connect address itself, without opening
     accept: (socket: unknown) => void ownServer.emit('connection', socket),
   };
   const fixture = await openFixture(t, { self });
-  const wire = await Wire.open(fixture.proxyPort);
-  wire.socket.write('CONNECT 127.1:8080 HTTP/1.1\r\nHost: x\r\n\r\nGET /early HTTP/1.1\r\nHost: x\r\n\r\n');
-  await wire.waitForText('own /early');
-  wire.socket.destroy();
-  const { socket: tunnel } = await Wire.tunnel(fixture, '127.0.0.1:8080');
+  const connection = await RawConnection.open(fixture.proxyPort);
+  connection.socket.write('CONNECT 127.1:8080 HTTP/1.1\r\nHost: x\r\n\r\nGET /early HTTP/1.1\r\nHost: x\r\n\r\n');
+  await connection.waitForText('own /early');
+  connection.socket.destroy();
+  const { socket: tunnel } = await RawConnection.tunnel(fixture, '127.0.0.1:8080');
   tunnel.removeAllListeners('data');
   const client = new WebSocket('ws://127.0.0.1:8080/connect', { createConnection: () => tunnel });
   await once(client, 'open');
@@ -579,7 +580,7 @@ test('the proxy refuses plain requests to the connect address, and tunnels to ot
   );
   assert.match(plainResult.out.toString(), /^HTTP\/1.1 403 [\s\S]*x-berth-refused: own_service/);
   for (const authority of ['localhost:8080', '127.0.0.2:8080', '127.0.0.1:8081', '[::1]:8080'])
-    await assert.rejects(Wire.tunnel(fixture, authority), /x-berth-refused: loopback/, authority);
+    await assert.rejects(RawConnection.tunnel(fixture, authority), /x-berth-refused: loopback/, authority);
   assert.equal(acceptedCount, 0);
 });
 
@@ -599,10 +600,10 @@ test("the proxy terminates TLS for the server's own https address with the opera
     const { out } = await curl(fixture, '--cacert', join(folder, 'ca.pem'), `https://browsers.test${path}`);
     assert.equal(out.toString(), `own ${path}`);
   }
-  const wire = await Wire.tunnel(fixture, 'browsers.test:443');
-  wire.socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
-  await wire.waitForEnd();
-  assert.doesNotMatch(wire.text, /own/);
+  const connection = await RawConnection.tunnel(fixture, 'browsers.test:443');
+  connection.socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  await connection.waitForEnd();
+  assert.doesNotMatch(connection.text, /own/);
 });
 
 test('closing the proxy closes all its connections, and the next session can use the same listener', async t => {
@@ -611,13 +612,13 @@ test('closing the proxy closes all its connections, and the next session can use
     createServer(socket => socket.pipe(socket)),
   );
   const fixture = await openFixture(t, { ports: [port] });
-  const wire = await Wire.tunnel(fixture, `a.test:${port}`);
-  const unusedWire = await Wire.open(fixture.proxyPort);
+  const connection = await RawConnection.tunnel(fixture, `a.test:${port}`);
+  const unusedConnection = await RawConnection.open(fixture.proxyPort);
   await fixture.egress.close();
-  await Promise.all([wire.waitForEnd(), unusedWire.waitForEnd()]);
+  await Promise.all([connection.waitForEnd(), unusedConnection.waitForEnd()]);
   assert.equal(fixture.egress.counters().connectionsOpen, 0);
-  const lateWire = await Wire.open(fixture.proxyPort);
-  await lateWire.waitForEnd();
+  const lateConnection = await RawConnection.open(fixture.proxyPort);
+  await lateConnection.waitForEnd();
   await fixture.egress.close();
 
   const { openEgress } = await import('../../server/engines/egress/egress.ts');
@@ -633,7 +634,7 @@ test('closing the proxy closes all its connections, and the next session can use
     log: silentLog,
   });
   t.after(() => nextEgress.close());
-  const newTunnel = await Wire.tunnel(fixture, `a.test:${port}`);
+  const newTunnel = await RawConnection.tunnel(fixture, `a.test:${port}`);
   newTunnel.socket.write('again');
   await newTunnel.waitForText('again');
   newTunnel.socket.destroy();

@@ -151,7 +151,7 @@ test('a page whose only frame arrives late is recorded for its full lifetime', a
   );
   await journal.take(first);
   clock.advance(3_000);
-  const elapsedMs = (): number => clock.now().getTime() - journal.note.startedAt.getTime();
+  const elapsedMs = (): number => clock.now().getTime() - journal.description.startedAt.getTime();
   const minMs = elapsedMs();
   await journal.end();
   const maxMs = elapsedMs();

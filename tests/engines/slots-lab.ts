@@ -11,6 +11,7 @@ import { openSlots } from '../../server/engines/slots/open-slots.ts';
 import { markedProcesses } from '../../server/engines/slots/process-table.ts';
 import type { Box, BoxLayout, BoxRequest, Form, Program, Slots } from '../../server/engines/slots/slots.ts';
 import { systemClock } from '../../server/kit/clock.ts';
+import { readIfPresent } from '../../server/kit/created-file.ts';
 import { newId, type SessionId } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';
 
@@ -94,7 +95,7 @@ export function sendWithoutReply(box: Box, code: string): void {
 
 /** Returns the processes, folder, cgroups and mounts of this session that still exist on the machine. */
 export function leftoversOf(dataDir: string, session: string): readonly string[] {
-  const installId = readFileSync(join(dataDir, 'install-id'), 'utf8');
+  const installId = readIfPresent(join(dataDir, 'install-id'));
   const processes = markedProcesses(MARK_VARIABLE).filter(({ mark }) => mark === `${installId}/${session}`);
   const folder = join(dataDir, 'sessions', session);
   return [
@@ -106,7 +107,7 @@ export function leftoversOf(dataDir: string, session: string): readonly string[]
 }
 
 export const cgroupsOf = (dataDir: string): readonly string[] =>
-  cgroupsNamed(`berth-${readFileSync(join(dataDir, 'install-id'), 'utf8')}`);
+  cgroupsNamed(`berth-${readIfPresent(join(dataDir, 'install-id'))}`);
 
 const CGROUP_DEPTH_MAX = 6;
 

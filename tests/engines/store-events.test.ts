@@ -373,7 +373,7 @@ describe('session events', () => {
     assert.equal((await readEvents(row)).at(-1)?.detail.detail, 'y'.repeat(500));
   });
 
-  it('session events are announced once they can be read', async () => {
+  it('session events are announced only when they can be read', async () => {
     const payloads: string[] = [];
     const listener = await store.listen(
       'session_event',

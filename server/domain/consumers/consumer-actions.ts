@@ -92,7 +92,7 @@ export class ConsumerActions {
   }
 }
 
-/** The end users whom agents may name. */
+/** Checks whether the end user whom an agent names as the approver of an Action is a consumer of the application. */
 export const endUsersIn = ({ consumers }: Pick<Store, 'consumers'>): EndUsers => ({
   canDecide: async (application: ApplicationId, { providerId, subject }: EndUser) =>
     (await consumers.bySubject(application, providerId, subject)) !== undefined,

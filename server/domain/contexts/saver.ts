@@ -198,8 +198,8 @@ export class Saver implements Closeable {
   }
 
   /**
-   * Closes the context use of a session that has nothing to save. If the session ran, throws instead, because the save
-   * has then failed.
+   * Closes the context use of a session that has nothing to save. If the session ran, throws instead: cookies should
+   * have been copied, so the save has failed.
    */
   async #closeWithoutSave(use: ContextUse, staging: Staging): Promise<number> {
     const session = await this.#parts.sessions.byId(use.sessionId);

@@ -311,14 +311,14 @@ export class Handoffs {
 
   /**
    * Returns the address without its query and fragment, because these may contain text that the person typed. Typed text
-   * that is recognized in the path is redacted.
+   * in the path is redacted. If the session has no log, the server does not know this text, and the path is left out.
    */
   async #addressOf(row: HandoffRow): Promise<string | undefined> {
     const url = await this.#pageUrlOf(row);
     const live = this.#parts.liveSessions.get(row.sessionId);
     if (!url || !live) return undefined;
-    const path = live.secrets.clean(url.pathname);
-    return `${url.origin}${live.redactTyped?.(path) ?? path}`.slice(0, URL_CHARACTERS_MAX);
+    const path = live.redactTyped?.(live.secrets.clean(url.pathname)) ?? '/';
+    return `${url.origin}${path}`.slice(0, URL_CHARACTERS_MAX);
   }
 
   /** Returns the address of the page that the person sees first. Undefined if it is not a web address. */

@@ -16,6 +16,7 @@ import { PAGE_LIMIT_DEFAULT, type PageQuery } from '../../../contract/common.ts'
 import type { Grant } from '../../../contract/grants.ts';
 import type { GrantRow, KeyChange, KeyRow } from '../../engines/store/rows/credentials.ts';
 import type { Store } from '../../engines/store/store.ts';
+import type { AssertNone } from '../../kit/assert-none.ts';
 import { addMs, type Clock } from '../../kit/clock.ts';
 import { withoutUndefined } from '../../kit/complete.ts';
 import { type ApplicationId, isUuid, type KeyId, newId } from '../../kit/ids.ts';
@@ -46,6 +47,10 @@ export interface AgentKeysParts {
 
 /** A key that was not yet used, revoked or rotated. */
 type NewKeyRow = Omit<KeyRow, 'revokedAt' | 'lastUsedAt' | 'lastUsedIp' | 'replacedBy'>;
+
+/** Do not compile if a field of a request is neither stored nor changed. */
+export type UnstoredField = AssertNone<Exclude<keyof CreateAgentKey, keyof NewKeyRow>>;
+export type UnchangedField = AssertNone<Exclude<keyof ChangeAgentKey, keyof KeyChange>>;
 
 type KeyAction = `agent_key.${'created' | 'changed' | 'rotated' | 'revoked'}`;
 

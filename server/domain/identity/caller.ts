@@ -1,6 +1,7 @@
 // The authenticated caller of a request. Created by callers.ts, read by every operation.
 
 import type { Acr } from '../../../contract/sign-in.ts';
+import type { KeyRow } from '../../engines/store/rows/credentials.ts';
 import type {
   AccountId,
   ApplicationId,
@@ -26,6 +27,14 @@ export interface AgentCaller {
   readonly scopes: ReadonlySet<string>;
   readonly source: RequestSource;
 }
+
+/** The caller that a key authenticates. */
+export const agentCallerOf = (row: KeyRow): Omit<AgentCaller, 'source'> => ({
+  kind: 'agentKey',
+  applicationId: row.applicationId,
+  keyId: row.id,
+  scopes: new Set(row.scopes),
+});
 
 /** A personal access token, or a developer token, which a person approved for a device. */
 export interface TokenProof {

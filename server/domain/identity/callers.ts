@@ -3,7 +3,7 @@
 
 import { TOKEN_SCOPES } from '../../../contract/tokens.ts';
 import type { ConsumerSessionRow } from '../../engines/store/rows/consumers.ts';
-import type { KeyRow, TokenRow } from '../../engines/store/rows/credentials.ts';
+import type { TokenRow } from '../../engines/store/rows/credentials.ts';
 import type { Acr, HumanSessionRow } from '../../engines/store/rows/human-sessions.ts';
 import type { Store } from '../../engines/store/store.ts';
 import { addMs, type Clock } from '../../kit/clock.ts';
@@ -11,7 +11,15 @@ import { reason } from '../../kit/fault.ts';
 import type { AccountId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Closeable } from '../../kit/scope.ts';
-import type { AccountCaller, AgentCaller, ConsumerCaller, HumanCaller, RequestSource, TokenProof } from './caller.ts';
+import {
+  type AccountCaller,
+  type AgentCaller,
+  agentCallerOf,
+  type ConsumerCaller,
+  type HumanCaller,
+  type RequestSource,
+  type TokenProof,
+} from './caller.ts';
 import { rangesAllow } from './cidr.ts';
 import { parseCredentialChange } from './credential-change.ts';
 import {
@@ -175,7 +183,7 @@ export class Callers implements Closeable {
     const readAtMs = this.#clock.monotonicMs();
     if (kind === 'agent_key') {
       const row = await this.#store.keys.byHash(hash);
-      return row && { caller: agentCaller(row), row, readAtMs, touchedAt: row.lastUsedAt };
+      return row && { caller: agentCallerOf(row), row, readAtMs, touchedAt: row.lastUsedAt };
     }
     if (kind === 'human_session') {
       const row = await this.#store.humanSessions.byHash(hash);
@@ -226,13 +234,6 @@ export const sourceOf = ({ ip, userAgent, requestId }: PresentedCredentials): Re
   ip,
   ...(userAgent === undefined ? {} : { userAgent: userAgent.slice(0, USER_AGENT_CHARACTERS_MAX) }),
   ...(requestId === undefined ? {} : { requestId }),
-});
-
-const agentCaller = (row: KeyRow): WithoutSource<AgentCaller> => ({
-  kind: 'agentKey',
-  applicationId: row.applicationId,
-  keyId: row.id,
-  scopes: new Set(row.scopes),
 });
 
 const tokenCaller = (row: TokenRow): WithoutSource<AccountCaller> => ({

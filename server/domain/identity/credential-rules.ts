@@ -13,7 +13,6 @@ export function statusOf({ revokedAt, expiresAt }: CredentialRow, now: Date): St
 }
 
 /** Returns the fields that the views of keys and tokens share. The hash is never included. */
-/** The members that a key and a token have in common. Those that are undefined must be left out of a response. */
 export const credentialView = <Id extends string>(row: CredentialRow & { readonly id: Id }, now: Date) => ({
   id: row.id,
   name: row.name,

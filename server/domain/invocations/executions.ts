@@ -28,7 +28,7 @@ import type { HttpOperations } from '../configured-operations/http-operations.ts
 import { inputRetention } from '../configured-operations/retention.ts';
 import type { AgentMemory } from '../consumers/agent-memory.ts';
 import { fault } from '../faults.ts';
-import type { AgentCaller } from '../identity/caller.ts';
+import { type AgentCaller, agentCallerOf } from '../identity/caller.ts';
 import { statusOf } from '../identity/credential-rules.ts';
 import type { BrowserOperations } from './browser-operations.ts';
 import { captureAmountOf } from './cost.ts';
@@ -499,7 +499,9 @@ export class Executions {
     while (!endSignal.aborted) {
       if (meteredCost(rates, this.#meteredUseOf(session, clock.now())) > row.reserved - row.price)
         return abortController.abort(
-          new CostLimitError(`The call reached its limit of ${row.reserved} micro-credits.`),
+          new CostLimitError(
+            `The call was stopped, because its cost reached the limit of ${row.reserved} micro-credits. Set a higher maxCost, or a longer time limit if the call has no maxCost.`,
+          ),
         );
       await clock.sleep(COST_CHECK_INTERVAL_MS, endSignal).catch(() => {}); // Rejects when the call is over.
     }
@@ -631,10 +633,7 @@ const REVISION_CHANGED_ERROR: InvocationError = {
 };
 
 /** Returns the caller for an agent key, for calls that are made outside a request. */
-export const callerOf = ({ id, applicationId, scopes }: KeyRow): AgentCaller => ({
-  ...{ kind: 'agentKey', applicationId, keyId: id, scopes: new Set(scopes) },
-  source: { ip: '' },
-});
+export const callerOf = (row: KeyRow): AgentCaller => ({ ...agentCallerOf(row), source: { ip: '' } });
 
 /**
  * Rejects with the signal's reason as soon as it is aborted. If it is aborted already, throws the reason and does not

@@ -64,7 +64,7 @@ export class FrontEnd {
     return FOLDER_PATTERN.test(name) && !name.startsWith('.') && existsSync(folder) ? folder : undefined;
   }
 
-  /** Rejects pending requests. */
+  /** Aborts the reading of files that is in progress, so that requests that wait for it fail. */
   close(): void {
     this.#closeController.abort(new Error('the service is stopping'));
   }

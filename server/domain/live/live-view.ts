@@ -233,7 +233,7 @@ export class LiveView implements Watcher {
     return addListener(this.#revokeListeners, session, onRevoke);
   }
 
-  /** Calls `offer` with each file that a page of the session has downloaded. */
+  /** Calls `offer` whenever a download of the session completes. */
   onOffer(session: SessionId, offer: (offer: DownloadOffer) => void): { close(): void } {
     return addListener(this.#offerListeners, session, offer);
   }

@@ -134,3 +134,48 @@ for (const when of ['before', 'after'] as const)
     assert.deepEqual(mouseEventTypes, ['mousePressed', 'mouseReleased']);
     page.close();
   });
+
+test('reports input that may type text or begin another field, and no default answer of a dialog', async () => {
+  const listeners: Array<(method: string, params: object) => void> = [];
+  const sentMethods: string[] = [];
+  const typingMethods: string[] = [];
+  const target = {
+    id: 'page',
+    on: (listener: (method: string, params: object) => void) => {
+      listeners.push(listener);
+      return { close: () => {} };
+    },
+    send: async () => ({}),
+    post: (method: string) => void sentMethods.push(method),
+  } as unknown as ObservedTarget;
+  const page = new ViewedPage({
+    ...{ target, remoteFrames: () => new Map(), isCovered: () => false, onChanged: () => {} },
+    onTyping: method => {
+      assert.equal(sentMethods.at(-1), method, 'reported when it is sent');
+      typingMethods.push(method);
+    },
+  });
+  const openPrompt = (): void => {
+    const prompt = { type: 'prompt', message: 'When?', defaultPrompt: '2026-11-28', hasBrowserHandler: false };
+    for (const listener of listeners) listener('Page.javascriptDialogOpening', prompt);
+  };
+  const sentTo = { fence: 1, page: 'page' };
+  const keyDetails = { keyCode: 65, location: 0, repeats: false, modifiers: 0, mac: false };
+  page.key({ ...sentTo, type: 'key', action: 'down', key: 'a', code: 'KeyA', text: 'a', ...keyDetails });
+  page.text('typed');
+  page.compose({ ...sentTo, type: 'compose', text: 'composed', start: 8, end: 8 });
+  page.touch({ ...sentTo, type: 'touch', action: 'start', points: [], modifiers: 0 });
+  openPrompt();
+  page.answerDialog(true, '2026-11-28');
+  openPrompt();
+  page.answerDialog(true, '2026-12-01');
+  await page.whenInputSent();
+  assert.deepEqual(typingMethods, [
+    'Input.dispatchKeyEvent',
+    'Input.insertText',
+    'Input.imeSetComposition',
+    'Input.dispatchTouchEvent',
+    'Page.handleJavaScriptDialog',
+  ]);
+  page.close();
+});

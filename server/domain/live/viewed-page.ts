@@ -53,7 +53,7 @@ export interface ViewedPageParts {
   /** Whether the session is in a masked hand-off. */
   readonly isCovered: () => boolean;
   readonly onChanged: () => void;
-  /** Called with each CDP command that may type text or begin another field, before it is sent. */
+  /** Called with each CDP command that may type text or begin another field, when it is sent. */
   readonly onTyping: (method: string, params: JsonObject) => void;
 }
 
@@ -201,6 +201,7 @@ export class ViewedPage implements Closeable {
       windowsVirtualKeyCode: key.toUpperCase().charCodeAt(0),
     };
     const keyDownEvent = { type: 'rawKeyDown', ...event, commands: [isCut ? 'cut' : 'copy'] };
+    if (isCut) this.#onTyping('Input.dispatchKeyEvent', keyDownEvent);
     const text = await readCopiedText(this.#worlds, () =>
       this.#target.send('Input.dispatchKeyEvent', keyDownEvent, COPY_TIMEOUT_MS).catch(() => {}),
     );
@@ -227,8 +228,9 @@ export class ViewedPage implements Closeable {
 
   answerDialog(accept: boolean, promptText: string): void {
     const params = { accept, promptText };
-    this.#onTyping('Page.handleJavaScriptDialog', params);
+    const isDefaultAnswer = promptText === this.#state.dialog?.answer;
     this.#target.post('Page.handleJavaScriptDialog', params);
+    if (!isDefaultAnswer) this.#onTyping('Page.handleJavaScriptDialog', params);
   }
 
   choose(options: readonly number[]): void {
@@ -324,8 +326,8 @@ export class ViewedPage implements Closeable {
    */
   #sendInput(method: string, params: JsonObject): void {
     this.#enqueueInput(() => {
-      this.#onTyping(method, params);
       this.#target.post(method, params);
+      this.#onTyping(method, params);
     });
   }
 

@@ -29,6 +29,7 @@ const QUEUE_MAX = 200;
  */
 const UNLOGGED_EXPRESSION_BYTES_MAX = 8 * 1024;
 const EMPTY_BUFFER = Buffer.alloc(0);
+
 export interface CommandLogParts {
   readonly log: SessionLog;
   /** Returns the page number of a target that is a page or belongs to one. */

@@ -9,7 +9,14 @@ import { textAt, type UntrustedObject } from './values.ts';
 const REMEMBERED_REQUESTS_MAX = 10_000;
 const REQUEST_ID_CHARS_MAX = 200;
 const ADDRESS_PATTERN = /^[a-z][a-z0-9+.-]*:/i;
-const TEXT_FIELDS: ReadonlySet<string> = new Set(['urlFragment', 'message', 'text', 'args']);
+const TEXT_FIELDS: ReadonlySet<string> = new Set([
+  'urlFragment',
+  'message',
+  'text',
+  'args',
+  'defaultPrompt',
+  'userInput',
+]);
 /**
  * Headers are removed, because a page may send the typed text in a header with any name, and its server may return it.
  */

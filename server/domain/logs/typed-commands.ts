@@ -1,7 +1,7 @@
 // The commands that type text into a page or pass text to it, whether a client sends them or the live view.
 import { scanExpression } from './expression.ts';
 import type { TypedText } from './typed-text.ts';
-import { textAt, type UntrustedObject } from './values.ts';
+import { numberAt, textAt, type UntrustedObject } from './values.ts';
 
 /** Commands that are parsed even if they are not logged, because the text that they type is redacted in other entries. */
 export const TYPING_COMMANDS: ReadonlySet<string> = new Set([
@@ -12,12 +12,21 @@ export const TYPING_COMMANDS: ReadonlySet<string> = new Set([
   'Page.handleJavaScriptDialog',
 ]);
 
-/** `target`: the target that receives the command. Characters that are typed into the same target form words. */
+/** Bits of `modifiers`: Alt, Control and Meta. With one of them, a key is a shortcut. */
+const SHORTCUT_MODIFIERS = 1 | 2 | 4;
+/** Keys that neither type nor move the cursor. */
+const NEUTRAL_KEYS: ReadonlySet<string> = new Set([
+  ...['Shift', 'Control', 'Alt', 'AltGraph', 'Meta', 'CapsLock', 'NumLock', 'Fn'],
+  ...['Dead', 'Process', 'Compose', 'Unidentified'],
+]);
+
+/** `target`: the target that receives the command. What is typed into the same target forms words and lines. */
 export function rememberTyped(typedText: TypedText, method: string, target: string, params: UntrustedObject): void {
   switch (method) {
     case 'Input.insertText':
+      return typedText.insertText(target, textAt(params, 'text') ?? '');
     case 'Input.imeSetComposition':
-      return rememberInsertedText(typedText, target, textAt(params, 'text') ?? '');
+      return typedText.compose(target, textAt(params, 'text') ?? '');
     case 'Input.dispatchKeyEvent':
       return rememberKey(typedText, target, params);
     case 'Runtime.callFunctionOn':
@@ -27,25 +36,22 @@ export function rememberTyped(typedText: TypedText, method: string, target: stri
     case 'Input.dispatchTouchEvent':
       return typedText.endWord(target);
     case 'Page.handleJavaScriptDialog':
-      return typedText.rememberText(textAt(params, 'promptText') ?? '');
+      return params.accept === true ? typedText.rememberText(textAt(params, 'promptText') ?? '') : undefined;
     case 'Runtime.evaluate':
       typedText.endWord(target);
       return typedText.rememberPassed(scanExpression(textAt(params, 'expression') ?? '').literals);
   }
 }
 
-/** Remembers inserted text. Some clients insert text one character at a time. */
-function rememberInsertedText(typedText: TypedText, target: string, text: string): void {
-  if ([...text].length === 1) return typedText.addCharacter(target, text);
-  typedText.endWord(target);
-  typedText.rememberText(text);
-}
-
 function rememberKey(typedText: TypedText, target: string, params: UntrustedObject): void {
   if (params.type === 'keyUp') return;
   const text = textAt(params, 'text') ?? '';
   const key = textAt(params, 'key') ?? '';
-  if (text !== '' && text !== '\r') typedText.addCharacter(target, text);
-  else if (key === 'Backspace') typedText.removeCharacter(target);
-  else if (key === 'Enter' || key === 'Tab') typedText.endField(target);
+  const isShortcut = ((numberAt(params, 'modifiers') ?? 0) & SHORTCUT_MODIFIERS) !== 0;
+  if (text !== '' && text !== '\r') typedText.addText(target, text);
+  else if (key === 'Backspace' && !isShortcut) typedText.removeCharacter(target);
+  // A key of one character without text: the client sends the text in an event of its own.
+  else if (key === '' || NEUTRAL_KEYS.has(key) || ([...key].length === 1 && !isShortcut)) return;
+  // What follows is typed at another position, or replaces what is selected.
+  else typedText.endField(target);
 }

@@ -27,31 +27,57 @@ test('redacts text with spaces around it, and text that a page puts into its add
 
 test('redacts a typed line as a whole, even if one of its parts was typed separately', () => {
   const typedText = new TypedText();
-  for (const character of 'order 4711') typedText.addCharacter('page', character);
+  for (const character of 'order 4711') typedText.addText('page', character);
   typedText.endWord('page');
-  for (const character of ' of Doe') typedText.addCharacter('page', character);
+  for (const character of ' of Doe') typedText.addText('page', character);
   assert.equal(typedText.redactText('order 4711 of Doe'), REDACTED);
 });
 
 test('joins typed characters into words, and applies corrections with backspace', () => {
   const typedText = new TypedText();
-  for (const character of 'hunter3') typedText.addCharacter('page', character);
+  for (const character of 'hunter3') typedText.addText('page', character);
   typedText.removeCharacter('page');
-  typedText.addCharacter('page', '2');
+  typedText.addText('page', '2');
   assert.ok(typedText.occursIn('so hunter2 it is'));
-  typedText.addCharacter('page', '4');
+  typedText.addText('page', '4');
   typedText.removeCharacter('page');
   assert.equal(typedText.redactText('so hunter2 it is'), `so ${REDACTED} it is`);
   typedText.endField('page');
-  for (const character of 'abc') typedText.addCharacter('page', character);
+  for (const character of 'abc') typedText.addText('page', character);
   assert.ok(!typedText.occursIn('abc') && !typedText.occursIn('hunter2abc'.slice(1, 7)));
+});
+
+test('joins inserted texts, and keeps only the last composition of an input method', () => {
+  const typedText = new TypedText();
+  for (const word of ['blue ', 'heron ', '4417']) {
+    for (let length = 1; length <= word.length; length++) typedText.compose('page', word.slice(0, length));
+    typedText.insertText('page', word);
+  }
+  assert.equal(typedText.redactText('is blue heron 4417 .'), `is ${REDACTED} .`);
+  typedText.endField('page');
+  for (let length = 1; length <= 10; length++) typedText.compose('page', '2026-11-28'.slice(0, length));
+  assert.equal(typedText.redactText('2026-11-28'), REDACTED);
+  assert.equal(typedText.redactText('from 2026-11-03'), 'from 2026-11-03');
+  typedText.compose('page', '');
+  assert.equal(typedText.redactText('2026-11-28'), '2026-11-28');
+  typedText.compose('page', 'tea-47');
+  typedText.addText('page', '1'); // The key ends the composition.
+  assert.equal(typedText.redactText('tea-471'), REDACTED);
+});
+
+test('redacts text that a page writes into the path of an address without encoding all of it', () => {
+  const typedText = new TypedText();
+  typedText.rememberText('p@ss{word}9');
+  const url = new URL('http://shop.test/');
+  url.pathname = 'orders/p@ss{word}9';
+  assert.equal(typedText.redactText(url.href), `http://shop.test/orders/${REDACTED}`);
 });
 
 test('a field that is emptied with backspace displaces no other text and redacts no beginning of its text', () => {
   const typedText = new TypedText();
-  for (const character of 'secret-43') typedText.addCharacter('page', character);
+  for (const character of 'secret-43') typedText.addText('page', character);
   typedText.endField('page');
-  for (const character of '2026-10-05 to 2026-10-06 and back') typedText.addCharacter('page', character);
+  for (const character of '2026-10-05 to 2026-10-06 and back') typedText.addText('page', character);
   for (let count = 0; count < 40; count++) typedText.removeCharacter('page');
   assert.ok(typedText.occursIn('it is secret-43.'));
   assert.ok(!typedText.occursIn('on 2026-10-09'));
@@ -60,7 +86,7 @@ test('a field that is emptied with backspace displaces no other text and redacts
 test('remembers a long typed string only once, and removes the oldest string first', () => {
   const typedText = new TypedText();
   typedText.rememberText('first-of-all-1');
-  for (const character of 'x'.repeat(200).concat('-1')) typedText.addCharacter('page', character);
+  for (const character of 'x'.repeat(200).concat('-1')) typedText.addText('page', character);
   assert.ok(typedText.occursIn('first-of-all-1'));
   for (let index = 0; index < 100; index++) typedText.rememberText(`another-${index}`);
   assert.ok(!typedText.occursIn('first-of-all-1') && typedText.occursIn('another-99'));
@@ -96,13 +122,13 @@ test('does not remember arguments that are selectors, paths or code', () => {
 
 test('separates the text of two fields, and joins typed characters even if other commands were sent in between', () => {
   const typedText = new TypedText();
-  for (const character of 'name-42') typedText.addCharacter('page', character);
+  for (const character of 'name-42') typedText.addText('page', character);
   typedText.endWord('page');
-  for (const character of 'secret-43') typedText.addCharacter('page', character);
+  for (const character of 'secret-43') typedText.addText('page', character);
   assert.ok(typedText.occursIn('it is name-42.') && typedText.occursIn('it is secret-43.'));
   for (const character of 'slow-7') {
     typedText.endWord('other');
-    typedText.addCharacter('other', character);
+    typedText.addText('other', character);
   }
   assert.ok(typedText.occursIn('it is slow-7.'));
 });

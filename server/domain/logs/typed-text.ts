@@ -18,6 +18,16 @@ const ADDRESS_PATTERN = /^[a-z][a-z0-9+.-]*:\/\/|^(?:[a-z0-9-]+\.)+[a-z]{2,}(?:[
 const PASSED_SECRET_PATTERN = /^(?=.*[\d!@$%^&*+?~])[^/<>{}[\]();=#.\s][^/<>{}[\]();]*$/u;
 const ORDINARY_WORDS_PATTERN = /^[\p{L}\s.,'’-]*$/u;
 
+interface PendingText {
+  readonly word: string;
+  readonly line: string;
+  /** The text that an input method may still replace. It follows the word and the line. */
+  readonly composition: string;
+  /** Whether the last character was removed by a backspace. */
+  readonly isShortened?: true;
+}
+const NOTHING_TYPED: PendingText = { word: '', line: '', composition: '' };
+
 export class TypedText {
   readonly #typedTexts = new TextMemory(TYPED_TEXTS_MAX, isDistinctive);
   readonly #passedTexts = new TextMemory(
@@ -26,30 +36,52 @@ export class TypedText {
   );
   /** Typed lines. A line is kept as one string even if other commands are sent while it is being typed. */
   readonly #lines = new TextMemory(LINES_MAX, isDistinctive);
-  /** Characters typed so far, by channel. `isShortened`: the last of them was removed by a backspace. */
-  readonly #typedCharacters = new Map<string, { word: string; line: string; readonly isShortened?: true }>();
+  /** What was typed so far, by channel. */
+  readonly #pending = new Map<string, PendingText>();
 
   rememberText(text: string): void {
     this.#typedTexts.add(text);
   }
 
-  addCharacter(channel: string, character: string): void {
-    const { word, line } = this.#typedCharacters.get(channel) ?? { word: '', line: '' };
-    const extendedTexts = { word: (word + character).slice(-CHARS_MAX), line: (line + character).slice(-CHARS_MAX) };
-    this.#typedCharacters.set(channel, extendedTexts);
+  /** Adds a character, or a text that was inserted at once, to the word and the line. */
+  addText(channel: string, text: string): void {
+    if (text.length > CHARS_MAX) return this.endField(channel);
+    const { word, line } = this.#committed(channel);
+    const extendedTexts = { word: (word + text).slice(-CHARS_MAX), line: (line + text).slice(-CHARS_MAX) };
+    this.#pending.set(channel, { ...extendedTexts, composition: '' });
     this.#typedTexts.grow(word, extendedTexts.word);
     this.#lines.grow(line, extendedTexts.line);
   }
 
+  /** Adds the text of an input method, which replaces the composition. */
+  insertText(channel: string, text: string): void {
+    this.compose(channel, '');
+    if ([...text].length > 1) this.rememberText(text);
+    this.addText(channel, text);
+  }
+
+  /** Called when the composition of an input method has changed. It is empty if it was cancelled. */
+  compose(channel: string, composition: string): void {
+    const { word, line, composition: earlierComposition } = this.#pending.get(channel) ?? NOTHING_TYPED;
+    if (earlierComposition !== '') {
+      this.#typedTexts.forget(word + earlierComposition);
+      this.#lines.forget(line + earlierComposition);
+    }
+    this.#pending.set(channel, { word, line, composition: composition.slice(0, CHARS_MAX) });
+    if (composition === '') return;
+    this.#typedTexts.add(word + composition);
+    this.#lines.add(line + composition);
+  }
+
   /** Called for a backspace. The text before the first of several backspaces, and that after the last one, are kept. */
   removeCharacter(channel: string): void {
-    const { word, line, isShortened } = this.#typedCharacters.get(channel) ?? { word: '', line: '' };
+    const { word, line, isShortened } = this.#committed(channel);
     if (isShortened) {
       this.#typedTexts.forget(word);
       this.#lines.forget(line);
     }
-    const shortenedTexts = { word: word.slice(0, -1), line: line.slice(0, -1), isShortened: true } as const;
-    this.#typedCharacters.set(channel, shortenedTexts);
+    const shortenedTexts = { word: word.slice(0, -1), line: line.slice(0, -1) };
+    this.#pending.set(channel, { ...shortenedTexts, composition: '', isShortened: true });
     this.#typedTexts.add(shortenedTexts.word);
     this.#lines.add(shortenedTexts.line);
   }
@@ -59,13 +91,19 @@ export class TypedText {
    * field.
    */
   endWord(channel: string): void {
-    const keys = this.#typedCharacters.get(channel);
-    if (keys) keys.word = '';
+    const { line } = this.#committed(channel);
+    if (line !== '') this.#pending.set(channel, { word: '', line, composition: '' });
   }
 
   /** Called when the field or the line has ended. */
   endField(channel: string): void {
-    this.#typedCharacters.delete(channel);
+    this.#pending.delete(channel);
+  }
+
+  /** What was typed so far, with the composition: what follows it other than a composition ends it. */
+  #committed(channel: string): PendingText {
+    const { composition, word, line, ...pendingText } = this.#pending.get(channel) ?? NOTHING_TYPED;
+    return { ...pendingText, word: word + composition, line: line + composition, composition: '' };
   }
 
   /** Remembers the strings in the arguments, up to `STRINGS_MAX` strings and a depth of 12. */
@@ -166,12 +204,13 @@ function encodingsOf(text: string): readonly string[] {
   // Some pages write text into an address without encoding it. The browser then encodes only a few characters.
   const url = new URL('http://localhost');
   url.search = wellFormedText;
-  const barelyEncodedText = url.search.slice(1);
+  url.pathname = wellFormedText;
+  const barelyEncodedTexts = [url.search.slice(1), url.pathname.slice(1)];
   return [
     ...new Set([
       ...[text, JSON.stringify(text).slice(1, -1), encodeURIComponent(wellFormedText), formEncodedText],
       // Line breaks are removed from an address, so the result may be too short.
-      ...(barelyEncodedText.length < CHARS_MIN ? [] : [barelyEncodedText]),
+      ...barelyEncodedTexts.filter(({ length }) => length >= CHARS_MIN),
     ]),
   ];
 }

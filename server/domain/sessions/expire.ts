@@ -45,8 +45,8 @@ export async function expireSessions(parts: ExpireParts): Promise<{ ended: numbe
 }
 
 /**
- * The end that is due, if any, of a session whose end has not been decided. An attached client or a hold takes precedence over the client deadlines in the row,
- * which may be out of date.
+ * The end that is due, if any, of a session whose end has not been decided. An attached client or a hold takes
+ * precedence over the client deadlines in the row, which may be out of date.
  */
 export function dueEndOf(row: SessionRow, now: Date, clients: number, isHeld = false): DecidedEnd | undefined {
   if (row.expiresAt <= now) return { status: 'TIMED_OUT', reason: 'timed_out' };

@@ -30,11 +30,11 @@ export type UnsupportedEngines = Readonly<Partial<Record<Engine, string>>>;
 
 type Effect<Value> =
   /** Passed to Chromium when it starts, so that the setting applies to every page and worker. */
-  | { readonly at: 'launch'; readonly launch: (value: Value) => LaunchSettings }
+  | (Stored<Value> & { readonly at: 'launch'; readonly launch: (value: Value) => LaunchSettings })
   /** Applied to the running browser when a session claims it, before the first client message. */
-  | { readonly at: 'claim'; readonly claim: (value: Value) => Partial<ClaimSettings> }
+  | (Stored<Value> & { readonly at: 'claim'; readonly claim: (value: Value) => Partial<ClaimSettings> })
   /** Read from the session's row by a watcher. */
-  | { readonly at: 'watcher' }
+  | (Stored<Value> & { readonly at: 'watcher' })
   /**
    * Checked by a watcher before the session exists. The row stores the setting in the form that the watcher returns.
    */
@@ -46,33 +46,46 @@ type Effect<Value> =
   /** Refused on the native mount. On the compatibility mount the setting has no effect, and the caller is warned. */
   | { readonly at: 'refused'; readonly warning: WarningCode };
 
+/** A setting that the row of a session stores unchanged. */
+interface Stored<Value> {
+  /** The value that takes effect if none is stored. Undefined if the browser decides. */
+  readonly byDefault: Value | undefined;
+}
+
 type SettingValues = Required<BrowserSettings>;
 type SettingName = keyof SettingValues;
 
 const SETTINGS = {
-  engine: { at: 'launch', launch: engine => ({ engine }) },
-  userAgent: { at: 'launch', launch: userAgent => ({ switches: [`--user-agent=${userAgent}`] }) },
-  locale: { at: 'launch', launch: locale => ({ locale: locale.replaceAll('_', '-') }) },
-  timezoneId: { at: 'launch', launch: timezoneId => ({ env: { TZ: timezoneId } }) },
+  // The rows of older sessions contain no engine.
+  engine: { at: 'launch', byDefault: 'chromium', launch: engine => ({ engine }) },
+  userAgent: { at: 'launch', byDefault: undefined, launch: userAgent => ({ switches: [`--user-agent=${userAgent}`] }) },
+  locale: { at: 'launch', byDefault: undefined, launch: locale => ({ locale: locale.replaceAll('_', '-') }) },
+  timezoneId: { at: 'launch', byDefault: undefined, launch: timezoneId => ({ env: { TZ: timezoneId } }) },
   ignoreCertificateErrors: {
     at: 'launch',
+    byDefault: false,
     launch: ignore => (ignore ? { switches: ['--ignore-certificate-errors'] } : {}),
   },
   enablePdfViewer: {
     at: 'launch',
+    byDefault: false,
     launch: enable => (enable ? { policies: { AlwaysOpenPdfExternally: false } } : {}),
     unsupportedBy: { 'headless-shell': 'cannot show PDF files' },
   },
 
-  viewport: { at: 'claim', claim: viewport => ({ viewport: { ...VIEWPORT_DEFAULT, ...viewport } }) },
-  geolocation: { at: 'claim', claim: geolocation => ({ geolocation }) },
+  viewport: {
+    at: 'claim',
+    byDefault: VIEWPORT_DEFAULT,
+    claim: viewport => ({ viewport: { ...VIEWPORT_DEFAULT, ...viewport } }),
+  },
+  geolocation: { at: 'claim', byDefault: undefined, claim: geolocation => ({ geolocation }) },
 
-  recordSession: { at: 'watcher' },
-  maskInputs: { at: 'watcher' },
-  logSession: { at: 'watcher' },
-  takeover: { at: 'watcher' },
-  blockAds: { at: 'watcher' },
-  egressBytes: { at: 'watcher' },
+  recordSession: { at: 'watcher', byDefault: true },
+  maskInputs: { at: 'watcher', byDefault: 'password' },
+  logSession: { at: 'watcher', byDefault: true },
+  takeover: { at: 'watcher', byDefault: 'queue' },
+  blockAds: { at: 'watcher', byDefault: false },
+  egressBytes: { at: 'watcher', byDefault: undefined },
 
   networkPolicy: { at: 'check' },
   allowedDomains: { at: 'check' },
@@ -106,6 +119,7 @@ const SETTING_NAMES = Object.keys(SETTINGS) as readonly SettingName[]; // `Objec
 
 interface AnySetting<Value> {
   readonly at: EffectPlace;
+  readonly byDefault?: Value | undefined;
   readonly launch?: (value: Value) => LaunchSettings;
   readonly claim?: (value: Value) => Partial<ClaimSettings>;
   readonly warning?: WarningCode;
@@ -121,12 +135,12 @@ export function settingsAt<P extends EffectPlace>(settings: BrowserSettings, ...
   return Object.fromEntries(names.map(name => [name, settings[name]])) as SettingsAt<P>;
 }
 
-const SETTING_DEFAULTS: JsonObject = {
-  // The rows of older sessions contain no engine.
-  engine: 'chromium',
-  ...{ ignoreCertificateErrors: false, enablePdfViewer: false, blockAds: false },
-  ...{ recordSession: true, logSession: true, maskInputs: 'password', takeover: 'queue' },
-};
+const SETTING_DEFAULTS: JsonObject = Object.fromEntries(
+  SETTING_NAMES.flatMap(name => {
+    const { byDefault } = SETTINGS_BY_NAME[name];
+    return byDefault === undefined ? [] : [[name, byDefault]];
+  }),
+);
 
 /** Returns the stored settings that take effect, with the defaults of settings that are not stored. */
 export function effectiveSettings(stored: JsonObject): JsonObject {

@@ -36,9 +36,6 @@ export const storageMarkKey: ArtifactKey = joinParts('berth', 'storage-mark') as
 
 export const sessionPrefix = (app: App, session: Session): ArtifactPrefix => prefix(app, 'sessions', session);
 
-export const uploadKey = (app: App, session: Session, upload: string): ArtifactKey =>
-  key(app, 'sessions', session, 'uploads', upload);
-
 export const downloadKey = (app: App, session: Session, download: string): ArtifactKey =>
   key(app, 'sessions', session, 'downloads', download);
 

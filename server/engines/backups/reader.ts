@@ -60,7 +60,10 @@ async function assertComplete(path: string): Promise<void> {
   try {
     const stats = await file.stat();
     const trailer = stats.isFile() ? readTrailer(await tailOf(file, stats.size)) : undefined;
-    if (!trailer) throw new Fault('backup_foreign', `${path} is not a complete backup made by \`berth backup\`.`);
+    if (!trailer)
+      throw new Fault('backup_foreign', `${path} is not a complete backup made by \`berth backup\`.`, {
+        advice: 'Name another file, or copy this one again if copying it was interrupted.',
+      });
     if (trailer.format > FORMAT_VERSION)
       throw new Fault(
         'backup_newer',

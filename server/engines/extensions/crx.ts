@@ -12,7 +12,7 @@ const VERSION = 3;
 const FIXED_HEADER_BYTES = 12;
 const HEADER_BYTES_MAX = 1024 ** 2;
 const ID_BYTES = 16;
-/** Field numbers in the protocol buffers of the header. */
+/** Field numbers in the Protocol Buffers messages of the header. */
 const FIELD_NUMBERS = { rsa: 2, ecdsa: 3, signedData: 10_000, key: 1, signature: 2, id: 1 } as const;
 
 export interface Envelope {

@@ -10,7 +10,7 @@ after(() => rm(root, { recursive: true }));
 
 test('a folder that does not exist has no description and no segments', async () => {
   const folder = new PageFolder(join(root, 'absent'));
-  assert.equal(await folder.note(), undefined);
+  assert.equal(await folder.readDescription(), undefined);
   assert.deepEqual(await folder.segments(), []);
 });
 
@@ -19,6 +19,6 @@ test('throws if a folder or a description exists but cannot be read', async () =
   await assert.rejects(new PageFolder(join(root, 'file')).segments(), { code: 'ENOTDIR' });
   const folder = new PageFolder(join(root, 'page'));
   await mkdir(join(folder.path, 'page.json'), { recursive: true });
-  await assert.rejects(folder.note(), { code: 'EISDIR' });
+  await assert.rejects(folder.readDescription(), { code: 'EISDIR' });
   await assert.rejects(folder.removeIfUndescribed(), { code: 'EISDIR' });
 });

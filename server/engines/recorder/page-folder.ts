@@ -22,7 +22,7 @@ import { parseJson } from '../../kit/foreign.ts';
 import { isObject } from '../../kit/json.ts';
 import { journalFrameHead, journalHead, readJournal, type Size, type TimedFrame } from './matroska.ts';
 
-export interface PageNote {
+export interface PageDescription {
   readonly targetId: string;
   /**
    * The time at which the recording began. `startedAt` is in wall-clock time. `baseMs` is the same moment by the
@@ -64,28 +64,33 @@ export class PageFolder {
     this.#onGrowth = onGrowth;
   }
 
-  async make(note: PageNote): Promise<void> {
+  async make(description: PageDescription): Promise<void> {
     await mkdir(this.path, { recursive: true, mode: 0o700 });
     const file = await open(join(this.path, `${NOTE_FILE_NAME}.new`), 'w', 0o600);
-    await file.writeFile(JSON.stringify(note));
+    await file.writeFile(JSON.stringify(description));
     await file.close();
     await rename(join(this.path, `${NOTE_FILE_NAME}.new`), join(this.path, NOTE_FILE_NAME));
   }
 
   /** Returns undefined if the folder has no valid description. Rejects if the description cannot be read. */
-  async note(): Promise<PageNote | undefined> {
+  async readDescription(): Promise<PageDescription | undefined> {
     const text = await readFile(join(this.path, NOTE_FILE_NAME), 'utf8').catch((error: unknown) => {
       if (hasCode(error, 'ENOENT')) return '';
       throw error;
     });
-    const note = parseJson(text);
-    if (!isObject(note) || typeof note.targetId !== 'string' || typeof note.baseMs !== 'number') return undefined;
-    return { targetId: note.targetId, startedAt: new Date(String(note.startedAt)), baseMs: note.baseMs };
+    const description = parseJson(text);
+    if (!isObject(description) || typeof description.targetId !== 'string' || typeof description.baseMs !== 'number')
+      return undefined;
+    return {
+      targetId: description.targetId,
+      startedAt: new Date(String(description.startedAt)),
+      baseMs: description.baseMs,
+    };
   }
 
   /** Removes the folder if it has no valid description, because nothing can then be read from it. */
   async removeIfUndescribed(): Promise<void> {
-    if ((await this.note()) === undefined) await this.remove();
+    if ((await this.readDescription()) === undefined) await this.remove();
   }
 
   /**

@@ -41,10 +41,13 @@ test('writes only a few segments for a frame whose time is far in the future, ev
   assert.equal(journal.lastFrameMs, 10_100);
   await journal.leave();
   const folder = new PageFolder(join(root, 'ahead'));
-  const note = (await folder.note()) ?? assert.fail();
-  const resumedJournal = await PageJournal.resume(folder, note, clock, { segmentComplete: () => {}, lost: () => {} });
+  const description = (await folder.readDescription()) ?? assert.fail();
+  const resumedJournal = await PageJournal.resume(folder, description, clock, {
+    segmentComplete: () => {},
+    lost: () => {},
+  });
   await resumedJournal.take(frameAt(12_000_000));
-  assert.ok((await readdir(folder.path)).length <= 4, 'there are at most the note and three segments');
+  assert.ok((await readdir(folder.path)).length <= 4, 'there are at most the description and three segments');
   await resumedJournal.end();
 });
 

@@ -4,7 +4,7 @@ import type { Clock } from '../../kit/clock.ts';
 import type { CapturedFrame } from './capture.ts';
 import { jpegSize } from './jpeg-size.ts';
 import type { Size, TimedFrame } from './matroska.ts';
-import type { CompleteRawSegment, PageFolder, PageNote, RawSegment, SegmentWriter } from './page-folder.ts';
+import type { CompleteRawSegment, PageDescription, PageFolder, RawSegment, SegmentWriter } from './page-folder.ts';
 
 /** Length of a full segment. Encoding and playlists use this number. */
 export const SEGMENT_MS = 6_000;
@@ -36,7 +36,7 @@ interface OpenSegment {
 
 export class PageJournal {
   readonly folder: PageFolder;
-  readonly note: PageNote;
+  readonly description: PageDescription;
   readonly #clock: Clock;
   readonly #listener: JournalListener;
   #openSegment: OpenSegment | undefined;
@@ -57,9 +57,9 @@ export class PageJournal {
   #queuedSteps: Promise<void> = Promise.resolve();
   #hasEnded = false;
 
-  private constructor(folder: PageFolder, note: PageNote, clock: Clock, listener: JournalListener) {
+  private constructor(folder: PageFolder, description: PageDescription, clock: Clock, listener: JournalListener) {
     this.folder = folder;
-    this.note = note;
+    this.description = description;
     this.#clock = clock;
     this.#listener = listener;
   }
@@ -73,9 +73,9 @@ export class PageJournal {
     listener: JournalListener,
   ): Promise<PageJournal> {
     const startedAt = new Date(first.at.getTime() - leadMs);
-    const note = { targetId, startedAt, baseMs: first.browserMs - leadMs };
-    await folder.make(note);
-    return new PageJournal(folder, note, clock, listener);
+    const description = { targetId, startedAt, baseMs: first.browserMs - leadMs };
+    await folder.make(description);
+    return new PageJournal(folder, description, clock, listener);
   }
 
   /**
@@ -84,11 +84,11 @@ export class PageJournal {
    */
   static async resume(
     folder: PageFolder,
-    note: PageNote,
+    description: PageDescription,
     clock: Clock,
     listener: JournalListener,
   ): Promise<PageJournal> {
-    const journal = new PageJournal(folder, note, clock, listener);
+    const journal = new PageJournal(folder, description, clock, listener);
     try {
       await journal.#resume();
     } catch (error) {
@@ -100,8 +100,8 @@ export class PageJournal {
 
   /** Milliseconds since the beginning of the recording. */
   get nowMs(): number {
-    if (this.#aheadMs === undefined) return this.#clock.now().getTime() - this.note.startedAt.getTime();
-    return Math.round(this.#clock.monotonicMs() + this.#aheadMs - this.note.baseMs);
+    if (this.#aheadMs === undefined) return this.#clock.now().getTime() - this.description.startedAt.getTime();
+    return Math.round(this.#clock.monotonicMs() + this.#aheadMs - this.description.baseMs);
   }
 
   /** Whether a segment is open: the page is being recorded, or was being recorded when an earlier process died. */
@@ -117,7 +117,7 @@ export class PageJournal {
   take(frame: CapturedFrame): Promise<void> {
     const browserMs = Math.min(frame.browserMs, this.#latestMs);
     this.#compareClocks({ browserMs, at: frame.at });
-    return this.#inTurn(() => this.#addFrame(Math.round(browserMs - this.note.baseMs), frame.jpeg));
+    return this.#inTurn(() => this.#addFrame(Math.round(browserMs - this.description.baseMs), frame.jpeg));
   }
 
   /**
@@ -128,7 +128,7 @@ export class PageJournal {
    */
   get #latestMs(): number {
     if (this.#aheadMs === undefined && !this.#lastFrame) return Number.POSITIVE_INFINITY;
-    return this.note.baseMs + this.nowMs + CLOCK_SKEW_MAX_MS;
+    return this.description.baseMs + this.nowMs + CLOCK_SKEW_MAX_MS;
   }
 
   /**

@@ -121,25 +121,27 @@ export class PageRecording {
     lastAliveAt: Date,
   ): Promise<{ recording: PageRecording; targetId: string } | undefined> {
     const { path, clock, sink, id } = options;
-    const note = await new PageFolder(path).note();
-    if (!note) return undefined;
-    const recording = new PageRecording(options, { at: note.startedAt });
-    recording.#pipeline.runInOrder(() => sink.began(id, note.startedAt));
-    const journal = await PageJournal.resume(recording.#folder, note, clock, recording.#listener).catch(async error => {
-      await recording.#giveUp();
-      throw error;
-    });
+    const description = await new PageFolder(path).readDescription();
+    if (!description) return undefined;
+    const recording = new PageRecording(options, { at: description.startedAt });
+    recording.#pipeline.runInOrder(() => sink.began(id, description.startedAt));
+    const journal = await PageJournal.resume(recording.#folder, description, clock, recording.#listener).catch(
+      async error => {
+        await recording.#giveUp();
+        throw error;
+      },
+    );
     recording.#journal = journal;
-    const gapStartMs = Math.max(journal.lastFrameMs, lastAliveAt.getTime() - note.startedAt.getTime());
+    const gapStartMs = Math.max(journal.lastFrameMs, lastAliveAt.getTime() - description.startedAt.getTime());
     recording.#pipeline.runInOrder(() => sink.endSpans(id, gapStartMs));
-    return { recording, targetId: note.targetId };
+    return { recording, targetId: description.targetId };
   }
 
   /** Reports the time since `at` as a gap, because the page is still open but was not observed. */
   reportGapSince(at: Date): void {
     const journal = this.#journal;
     if (!journal?.isOpen) return;
-    const gapStartMs = Math.max(journal.lastFrameMs, at.getTime() - journal.note.startedAt.getTime());
+    const gapStartMs = Math.max(journal.lastFrameMs, at.getTime() - journal.description.startedAt.getTime());
     this.#openSpan('missing', gapStartMs, 'the service was down');
   }
 
@@ -219,7 +221,7 @@ export class PageRecording {
    * Ends a recording that has no capture. `at` is the last time at which the process that recorded the page was alive.
    */
   endAt(at: Date): Promise<void> {
-    const startedMs = this.#journal?.note.startedAt.getTime() ?? at.getTime();
+    const startedMs = this.#journal?.description.startedAt.getTime() ?? at.getTime();
     return this.end(Math.max(0, at.getTime() - startedMs));
   }
 
@@ -267,7 +269,7 @@ export class PageRecording {
     if (why) this.#pause(why);
     if (this.#pauseReason) return frameResult;
     const journal = await this.#beginJournal(shownFrame, channel.id);
-    if (journal && this.#currentSpan?.kind === 'missing') this.#closeSpan(frame.browserMs - journal.note.baseMs);
+    if (journal && this.#currentSpan?.kind === 'missing') this.#closeSpan(frame.browserMs - journal.description.baseMs);
     await journal?.take(shownFrame);
     return frameResult;
   }
@@ -294,7 +296,7 @@ export class PageRecording {
     try {
       const journal = await this.#journalStart;
       this.#journal = journal;
-      this.#pipeline.runInOrder(() => sink.began(id, journal.note.startedAt));
+      this.#pipeline.runInOrder(() => sink.began(id, journal.description.startedAt));
       this.#reportInitialGap(leadMs);
       return journal;
     } catch (error) {

@@ -182,6 +182,9 @@ export interface Tables {
 /** Does not compile if a type here does not match the columns of its table. After a new migration, run `npm run gen`. */
 export type UnexpectedMismatch = AssertNone<Exclude<ColumnMismatch<Tables, DatabaseColumns>, ExpectedMismatch>>;
 
+/** Does not compile if an expected mismatch no longer exists. */
+export type ObsoleteMismatch = AssertNone<Exclude<ExpectedMismatch, ColumnMismatch<Tables, DatabaseColumns>>>;
+
 type ExpectedMismatch =
   // A trigger numbers the entries.
   | 'auditEntries.number has no default in the database'

@@ -12,8 +12,8 @@ const CLOSE_GRACE_MS = 5000;
 const LAST_REQUESTS_MS = 50;
 
 /**
- * Returns the function that closes the server. Must be called before the server listens. It also closes connections that
- * other listeners passed to the server.
+ * Returns a function that closes the server, including the connections that other listeners passed to it. Call
+ * `gracefulClose` before the server listens, so that it knows all connections.
  */
 export function gracefulClose(app: FastifyInstance, server: Server, clock: Clock): () => Promise<void> {
   const sockets = new Set<Socket>();

@@ -33,8 +33,8 @@ export const keys = (db: Db): Keys => ({
     const update = db
       .updateTable('keys')
       .set({
-        revision: revision + 1,
         ...changedColumns,
+        revision: revision + 1,
         ...(grants === undefined ? {} : { grants: JSON.stringify(grants) }),
       })
       .where('applicationId', '=', application)
