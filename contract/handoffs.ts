@@ -184,7 +184,7 @@ export const Handoff = Type.Object(
     url: Type.Optional(
       Type.String({
         description:
-          'Address of the page when the hand-off ended, without its query and fragment. Typed text in it is replaced by `[redacted]`. If the session has no log, the path is left out, too.',
+          'Address of the page when the hand-off ended, without its query and fragment. Text that was typed since the service started is replaced by `[redacted]`. If the session has no log, the path is left out, too.',
       }),
     ),
     claimUrl: Type.Optional(

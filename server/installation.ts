@@ -66,19 +66,27 @@ export function hostIdIn(dataDir: string): HostId | undefined {
 
 function readOrCreateHostId(dataDir: string, clock: Clock): HostId {
   const text = readOrCreate(join(dataDir, 'host-id'), () => newId<HostId>(clock.now()));
-  if (!isUuid(text)) throw invalidContentFault(join(dataDir, 'host-id'), 'an id');
+  if (!isUuid(text))
+    throw invalidContentFault(
+      join(dataDir, 'host-id'),
+      'the id of a host (a UUID)',
+      'The sessions that were running are then lost.',
+    );
   return text as HostId; // Checked by isUuid.
 }
 
 function readOrCreateSecret(dataDir: string): Secret {
   const text = readOrCreate(join(dataDir, 'secret'), () => randomBytes(SECRET_BYTES).toString('hex'));
   if (text.length < 2 * SECRET_BYTES)
-    throw invalidContentFault(join(dataDir, 'secret'), `a secret of at least ${2 * SECRET_BYTES} characters`);
+    throw invalidContentFault(
+      join(dataDir, 'secret'),
+      `a secret of at least ${2 * SECRET_BYTES} characters`,
+      'Running sessions, links that were issued, and contexts that were saved by versions without a vault are then lost.',
+    );
   return new Secret(text);
 }
 
-const invalidContentFault = (file: string, expected: string): Fault =>
+const invalidContentFault = (file: string, expected: string, loss: string): Fault =>
   new Fault('data_folder_unusable', `${file} does not contain ${expected}.`, {
-    advice:
-      'Restore the file from a backup. If there is no backup, remove the file: the running sessions are then lost.',
+    advice: `Restore the file from a backup. If there is no backup, remove it and start the server again, which creates a new one. ${loss}`,
   });

@@ -10,7 +10,7 @@ const INTERFACE = /^(?:export )?interface [^{]*\{\n([\s\S]*?)^\}/gm;
 const FUNCTION_MEMBER = /^ {2}(?:readonly )?(\w+)\??(?:\(|: \()/gm;
 const PROPERTY_ACCESS = /\.(\w+)/g;
 /** `name: parts.name` only hands a member on, so it is not a use. */
-const HANDED_ON = /\b(\w+): ((?:[\w#]+\??\.)+)\1\b/g;
+const HANDED_ON = /\b(\w+): ((?:[\w#]+\??\.)+)\1\b(?!\s*(?:\?\.)?[(<])/g;
 /** A pattern that reads members of an object: what is assigned, a parameter, or the variable of a loop. */
 const DESTRUCTURING = /\{([^{}]*)\}(?=\s*(?:=(?![>=])|:\s|\)\s*(?:=>|:)|,\s*\w+(?:,\s*\w+)*\)\s*=>|\s+of\b))/g;
 const DESTRUCTURED_NAME = /(?:^|,)\s*(\w+)/g;

@@ -123,7 +123,7 @@ export const CONSUMER_OPERATIONS = {
     path: `${COMMANDS_PATH}/session.exchange`,
     summary: 'Exchange a sign-in code',
     description:
-      'Returns the session. A code is valid once, for 60 seconds, with the verifier and the redirect address of its sign-in. If a code is sent again, the session that it opened ends.',
+      'Returns the session. A code is valid once, for 60 seconds, with the verifier and the redirect URI of its sign-in. If a code is sent again, the session that it opened ends.',
     body: ExchangeConsumerCode,
     bodyExample: {
       code: 'bxc_…',

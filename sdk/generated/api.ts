@@ -2041,7 +2041,7 @@ export interface paths {
         put?: never;
         /**
          * Exchange a sign-in code
-         * @description Returns the session. A code is valid once, for 60 seconds, with the verifier and the redirect address of its sign-in. If a code is sent again, the session that it opened ends.
+         * @description Returns the session. A code is valid once, for 60 seconds, with the verifier and the redirect URI of its sign-in. If a code is sent again, the session that it opened ends.
          */
         post: operations["exchangeConsumerCode"];
         delete?: never;
@@ -7416,7 +7416,7 @@ export interface operations {
                             note?: string;
                             /** @description Facts that the person or the page of the hand-off added. Untrusted. */
                             evidence?: Record<string, unknown>;
-                            /** @description Address of the page when the hand-off ended, without its query and fragment. Typed text in it is replaced by `[redacted]`. If the session has no log, the path is left out, too. */
+                            /** @description Address of the page when the hand-off ended, without its query and fragment. Text that was typed since the service started is replaced by `[redacted]`. If the session has no log, the path is left out, too. */
                             url?: string;
                             /** @description Only in the response to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; the address for an end user has no secret. */
                             claimUrl?: string;
@@ -7632,7 +7632,7 @@ export interface operations {
                         note?: string;
                         /** @description Facts that the person or the page of the hand-off added. Untrusted. */
                         evidence?: Record<string, unknown>;
-                        /** @description Address of the page when the hand-off ended, without its query and fragment. Typed text in it is replaced by `[redacted]`. If the session has no log, the path is left out, too. */
+                        /** @description Address of the page when the hand-off ended, without its query and fragment. Text that was typed since the service started is replaced by `[redacted]`. If the session has no log, the path is left out, too. */
                         url?: string;
                         /** @description Only in the response to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; the address for an end user has no secret. */
                         claimUrl?: string;
@@ -7780,7 +7780,7 @@ export interface operations {
                         note?: string;
                         /** @description Facts that the person or the page of the hand-off added. Untrusted. */
                         evidence?: Record<string, unknown>;
-                        /** @description Address of the page when the hand-off ended, without its query and fragment. Typed text in it is replaced by `[redacted]`. If the session has no log, the path is left out, too. */
+                        /** @description Address of the page when the hand-off ended, without its query and fragment. Text that was typed since the service started is replaced by `[redacted]`. If the session has no log, the path is left out, too. */
                         url?: string;
                         /** @description Only in the response to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; the address for an end user has no secret. */
                         claimUrl?: string;
@@ -7980,7 +7980,7 @@ export interface operations {
                         note?: string;
                         /** @description Facts that the person or the page of the hand-off added. Untrusted. */
                         evidence?: Record<string, unknown>;
-                        /** @description Address of the page when the hand-off ended, without its query and fragment. Typed text in it is replaced by `[redacted]`. If the session has no log, the path is left out, too. */
+                        /** @description Address of the page when the hand-off ended, without its query and fragment. Text that was typed since the service started is replaced by `[redacted]`. If the session has no log, the path is left out, too. */
                         url?: string;
                         /** @description Only in the response to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; the address for an end user has no secret. */
                         claimUrl?: string;
@@ -8145,7 +8145,7 @@ export interface operations {
                         note?: string;
                         /** @description Facts that the person or the page of the hand-off added. Untrusted. */
                         evidence?: Record<string, unknown>;
-                        /** @description Address of the page when the hand-off ended, without its query and fragment. Typed text in it is replaced by `[redacted]`. If the session has no log, the path is left out, too. */
+                        /** @description Address of the page when the hand-off ended, without its query and fragment. Text that was typed since the service started is replaced by `[redacted]`. If the session has no log, the path is left out, too. */
                         url?: string;
                         /** @description Only in the response to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; the address for an end user has no secret. */
                         claimUrl?: string;
@@ -8290,7 +8290,7 @@ export interface operations {
                         note?: string;
                         /** @description Facts that the person or the page of the hand-off added. Untrusted. */
                         evidence?: Record<string, unknown>;
-                        /** @description Address of the page when the hand-off ended, without its query and fragment. Typed text in it is replaced by `[redacted]`. If the session has no log, the path is left out, too. */
+                        /** @description Address of the page when the hand-off ended, without its query and fragment. Text that was typed since the service started is replaced by `[redacted]`. If the session has no log, the path is left out, too. */
                         url?: string;
                         /** @description Only in the response to a request with `link` or an end user: the address to give to that person. The secret of a link is shown once; the address for an end user has no secret. */
                         claimUrl?: string;

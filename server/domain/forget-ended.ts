@@ -3,12 +3,12 @@
 import { addMs, type Clock } from '../kit/clock.ts';
 import { type BatchLimits, runInBatches } from './in-batches.ts';
 
-/** `batch` is the maximum number of sessions per statement. */
+/** `batchSize` is the maximum number of sessions per statement. */
 export interface ForgetOptions extends BatchLimits {
   /** How long the data is kept after the end of the session. */
   readonly keptMs: number;
-  /** Returns the number of sessions that were deleted, at most `batch`. */
-  readonly forget: (endedBefore: Date, batch: number) => Promise<number>;
+  /** Returns the number of sessions that were deleted, at most `batchSize`. */
+  readonly forget: (endedBefore: Date, batchSize: number) => Promise<number>;
 }
 
 export async function forgetEnded(
@@ -16,5 +16,5 @@ export async function forgetEnded(
   { keptMs, forget, ...limits }: ForgetOptions,
 ): Promise<{ forgotten: number }> {
   const endedBefore = addMs(clock.now(), -keptMs);
-  return { forgotten: await runInBatches(limits, batch => forget(endedBefore, batch)) };
+  return { forgotten: await runInBatches(limits, batchSize => forget(endedBefore, batchSize)) };
 }

@@ -2,24 +2,24 @@
 
 export interface BatchLimits {
   /** Maximum number of rows per statement. */
-  readonly batch: number;
+  readonly batchSize: number;
   /** Maximum number of statements per run. A long backlog is handled in several runs. */
   readonly batchesMax: number;
 }
 
 /**
  * Returns the number of handled rows. `handle` handles one batch, and returns the number of its rows. If that number is
- * less than `batch`, no further row is due.
+ * less than `batchSize`, no further row is due.
  */
 export async function runInBatches(
-  { batch, batchesMax }: BatchLimits,
-  handle: (batch: number) => Promise<number>,
+  { batchSize, batchesMax }: BatchLimits,
+  handle: (batchSize: number) => Promise<number>,
 ): Promise<number> {
   let handledCount = 0;
   for (let run = 0; run < batchesMax; run++) {
-    const count = await handle(batch);
+    const count = await handle(batchSize);
     handledCount += count;
-    if (count < batch) break;
+    if (count < batchSize) break;
   }
   return handledCount;
 }

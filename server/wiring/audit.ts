@@ -10,7 +10,7 @@ import type { Foundation } from './foundation.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
-const FORGET_LIMITS = { batch: 1_000, batchesMax: 100 };
+const FORGET_LIMITS = { batchSize: 1_000, batchesMax: 100 };
 
 export const openAudit = (
   { clock, log }: Runtime,

@@ -6,8 +6,8 @@ import type { Foundation } from './foundation.ts';
 
 const FORGET_INTERVAL_MS = 3_600_000;
 const RETENTION_MS = 31 * 24 * FORGET_INTERVAL_MS;
-/** `batch`: the maximum number of sessions per statement. `batchesMax`: the maximum number of statements per run. */
-const FORGET_LIMITS = { keptMs: RETENTION_MS, batch: 200, batchesMax: 50 };
+/** `batchSize`: the maximum number of sessions per statement. `batchesMax`: the maximum number of statements per run. */
+const FORGET_LIMITS = { keptMs: RETENTION_MS, batchSize: 200, batchesMax: 50 };
 
 export async function openEvents({ clock }: Runtime, { store: { events, sessions, listen } }: Foundation) {
   const service = await EventService.open({ events, sessions, clock }, listen);

@@ -24,7 +24,7 @@ const WITHDRAW_TASK = 'withdraw_handoffs';
  */
 const WITHDRAW_INTERVAL_MS = 30_000;
 const FORGET_INTERVAL_MS = 3_600_000;
-const FORGET_LIMITS = { batch: 10_000, batchesMax: 20 };
+const FORGET_LIMITS = { batchSize: 10_000, batchesMax: 20 };
 const DAY_MS = 24 * 3_600_000;
 
 export interface HandoffDeps {
@@ -74,7 +74,7 @@ export async function openHandoffs(
   const subscription = await store.listen('credential_revoked', triggerWithdrawTask, triggerWithdrawTask);
   const forget = async () => {
     const endedBefore = addMs(clock.now(), -HANDOFF_RETENTION_DAYS * DAY_MS);
-    return { removed: await runInBatches(FORGET_LIMITS, batch => store.handoffs.forget(endedBefore, batch)) };
+    return { removed: await runInBatches(FORGET_LIMITS, batchSize => store.handoffs.forget(endedBefore, batchSize)) };
   };
   return {
     service,

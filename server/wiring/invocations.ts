@@ -40,12 +40,12 @@ import { validateIn } from './validate.ts';
 
 const RECOVER_INTERVAL_MS = 5_000;
 const FORGET_INTERVAL_MS = 600_000;
-const FORGET_LIMITS = { batch: 100, batchesMax: 20 };
+const FORGET_LIMITS = { batchSize: 100, batchesMax: 20 };
 /**
  * Lower than `FORGET_LIMITS`, because the files of each output are removed one after the other, and a stopping server
  * waits for the current run.
  */
-const FORGET_OUTPUT_LIMITS = { batch: 100, batchesMax: 3 };
+const FORGET_OUTPUT_LIMITS = { batchSize: 100, batchesMax: 3 };
 const DAY_MS = 24 * 3_600_000;
 
 /** Opened with the families, because signed links serve these files. */
@@ -136,9 +136,9 @@ const forgetTask = (run: Task['run']): Task => ({ name: 'forget_invocations', ev
 async function forgetDue(rows: InvocationRows, files: InvocationFiles, now: Date): Promise<Record<string, number>> {
   const endedBefore = addMs(now, -INVOCATION_RETENTION_DAYS * DAY_MS);
   return {
-    outputs: await runInBatches(FORGET_OUTPUT_LIMITS, batch => files.forgetOld(now, batch)),
-    inputs: await runInBatches(FORGET_LIMITS, batch => rows.forgetInputs(now, batch)),
-    forgotten: await runInBatches(FORGET_LIMITS, batch => rows.forget(endedBefore, batch)),
+    outputs: await runInBatches(FORGET_OUTPUT_LIMITS, batchSize => files.forgetOld(now, batchSize)),
+    inputs: await runInBatches(FORGET_LIMITS, batchSize => rows.forgetInputs(now, batchSize)),
+    forgotten: await runInBatches(FORGET_LIMITS, batchSize => rows.forget(endedBefore, batchSize)),
   };
 }
 

@@ -20,7 +20,7 @@ const WRITE_INTERVAL_MS = 5_000;
 const WRITE_DELAY_MS = 100;
 const SEND_INTERVAL_MS = 2_000;
 const FORGET_INTERVAL_MS = 3_600_000;
-const FORGET_LIMITS = { batch: 10_000, batchesMax: 20 };
+const FORGET_LIMITS = { batchSize: 10_000, batchesMax: 20 };
 const DAY_MS = 24 * 3_600_000;
 
 export async function openWebhooks(
@@ -48,7 +48,7 @@ export async function openWebhooks(
   const subscription = await store.listen('session_event', triggerWriteTask, triggerWriteTask);
   const forget = async () => {
     const createdBefore = addMs(clock.now(), -DELIVERY_RETENTION_DAYS * DAY_MS);
-    return { removed: await runInBatches(FORGET_LIMITS, batch => store.webhooks.forget(createdBefore, batch)) };
+    return { removed: await runInBatches(FORGET_LIMITS, batchSize => store.webhooks.forget(createdBefore, batchSize)) };
   };
   return {
     service,

@@ -154,9 +154,9 @@ test('the events of a period can be listed and streamed', async () => {
       index === 0 ? laterEvents : earlierEvents,
     );
   }
-  const past = await openStream(`${EVENTS}?from=${from}`);
-  await past.waitForEvent('session.ended', ({ data }) => data.sessionId === id);
-  past.cut();
+  const streamFromPast = await openStream(`${EVENTS}?from=${from}`);
+  await streamFromPast.waitForEvent('session.ended', ({ data }) => data.sessionId === id);
+  streamFromPast.cut();
 });
 
 test('a request for events with an invalid query is refused', async () => {

@@ -28,7 +28,7 @@ const { token } = JSON.parse((await server.operate('tokens', 'create', '--json')
 
 const SESSIONS = '/v1/browsers/sessions';
 const UNKNOWN_ID = '01a1fa50-5319-7450-a6b3-c787ada50631';
-const JSON_TYPE = { 'content-type': 'application/json' };
+const JSON_HEADERS = { 'content-type': 'application/json' };
 const BODY_BYTES_MAX = 1_000_000;
 
 // ---- errors -------------------------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ for (const [what, body] of [
   ['with a trailing comma', '{"timeout": 60,}'],
 ] as const)
   test(`an invalid body is refused: ${what}`, async () => {
-    const { status, body: error } = await server.api('POST', SESSIONS, { body, headers: JSON_TYPE });
+    const { status, body: error } = await server.api('POST', SESSIONS, { body, headers: JSON_HEADERS });
     assert.equal(status, 400);
     assert.equal(error.code, 'invalid_request');
     assert.match(error.message, /JSON/);
@@ -169,14 +169,14 @@ for (const [what, body] of [
 
 for (const body of ['[]', '"text"', '7', 'null'])
   test(`a body that is not a JSON object is refused: ${body}`, async () => {
-    const { status, body: error } = await server.api('POST', SESSIONS, { body, headers: JSON_TYPE });
+    const { status, body: error } = await server.api('POST', SESSIONS, { body, headers: JSON_HEADERS });
     assert.equal(status, 400);
     assert.equal(error.code, 'invalid_request');
   });
 
 test('a body of 1 MB is refused with 413, and a body that is one byte smaller is read completely', async () => {
   const bodyOf = (bytes: number): string => `{"x":"${'x'.repeat(bytes - 8)}"}`;
-  const headers = { ...JSON_TYPE, prefer: 'handling=strict' };
+  const headers = { ...JSON_HEADERS, prefer: 'handling=strict' };
   const oversizedResponse = await server.api('POST', SESSIONS, { body: bodyOf(BODY_BYTES_MAX), headers });
   assert.equal(oversizedResponse.status, 413);
   assert.equal(oversizedResponse.body.code, 'payload_too_large');
@@ -185,7 +185,7 @@ test('a body of 1 MB is refused with 413, and a body that is one byte smaller is
 });
 
 test('the error for an oversized body states the limit and gives advice', async () => {
-  const { body } = await server.api('POST', SESSIONS, { body: 'x'.repeat(BODY_BYTES_MAX), headers: JSON_TYPE });
+  const { body } = await server.api('POST', SESSIONS, { body: 'x'.repeat(BODY_BYTES_MAX), headers: JSON_HEADERS });
   assert.match(body.message, /at most 999999 bytes.*Send a smaller body/);
   assert.deepEqual(body.details, { limit: BODY_BYTES_MAX - 1 });
 });
@@ -225,7 +225,7 @@ test('a response contains at most a hundred warnings about unknown fields', asyn
 
 test('a body that is nested too deeply is refused', async () => {
   const deep = `${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}`;
-  const { status, body } = await server.api('POST', SESSIONS, { body: deep, headers: JSON_TYPE });
+  const { status, body } = await server.api('POST', SESSIONS, { body: deep, headers: JSON_HEADERS });
   assert.equal(status, 400);
   assert.equal(body.code, 'invalid_request');
 });
@@ -233,7 +233,7 @@ test('a body that is nested too deeply is refused', async () => {
 test('a body with __proto__ as a field name is refused', async () => {
   const { status } = await server.api('POST', SESSIONS, {
     body: '{"userMetadata":{"__proto__":{"admin":true}}}',
-    headers: JSON_TYPE,
+    headers: JSON_HEADERS,
   });
   assert.equal(status, 400);
 });
@@ -249,14 +249,14 @@ test('a body with an unsupported content type is refused', async () => {
 
 test('an update with an empty JSON body and a delete with a JSON content type are accepted', async () => {
   const { id } = await server.createSession({ keepAlive: true });
-  const updateResponse = await server.api<Session>('POST', `${SESSIONS}/${id}`, { body: '', headers: JSON_TYPE });
+  const updateResponse = await server.api<Session>('POST', `${SESSIONS}/${id}`, { body: '', headers: JSON_HEADERS });
   assert.deepEqual([updateResponse.status, updateResponse.body.status], [200, 'RUNNING'], updateResponse.text);
   await server.release(id);
   const path = await createObject('/v1/account/tokens', {
     key: token,
     body: { name: 'short', scopes: ['audit:read'] },
   });
-  const deleteResponse = await server.api('DELETE', path, { headers: JSON_TYPE, key: token });
+  const deleteResponse = await server.api('DELETE', path, { headers: JSON_HEADERS, key: token });
   assert.equal(deleteResponse.status, 204, deleteResponse.text);
 });
 
@@ -401,9 +401,9 @@ test('the debug addresses of an ended session can be neither read nor revoked', 
 
 /** Requests that are refused before their whole body has been read. */
 const EARLY_REFUSALS = [
-  ['a JSON body over the limit', SESSIONS, JSON_TYPE, 413],
+  ['a JSON body over the limit', SESSIONS, JSON_HEADERS, 413],
   ['a body of an unknown type', SESSIONS, { 'content-type': 'text/plain' }, 415],
-  ['a body without a credential', SESSIONS, { ...JSON_TYPE, authorization: 'Bearer bak_unknown' }, 401],
+  ['a body without a credential', SESSIONS, { ...JSON_HEADERS, authorization: 'Bearer bak_unknown' }, 401],
   [
     'a certificate over the limit',
     '/v1/browsers/certificates',

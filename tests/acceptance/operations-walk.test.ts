@@ -19,7 +19,7 @@ import { startServer } from '../harness/server.ts';
 import { collectInvalidValues, isValid, validValueOf } from '../harness/wrong-values.ts';
 
 const UNKNOWN_ID = '01a1fa50-5319-7450-a6b3-c787ada50631';
-const JSON_TYPE = { 'content-type': 'application/json' };
+const JSON_HEADERS = { 'content-type': 'application/json' };
 
 const server = await startServer({ env: { BERTH_ENGINE: LIGHT_ENGINE } });
 const token = await createOwnerToken(server);
@@ -58,7 +58,7 @@ function send(
   return server.api(method, query === undefined ? path : `${path}?${query}`, {
     key: keyFor(operation(id)),
     headers: {
-      ...(body === undefined ? {} : JSON_TYPE),
+      ...(body === undefined ? {} : JSON_HEADERS),
       ...(credential === 'human' || credential === 'handoffClaimer' || ownPageOnly ? person.headers : {}),
       ...headers,
     },

@@ -64,7 +64,7 @@ test('an authorization code works once, and sending it again ends the consumer s
   assert.equal((await lab.send('session.get', {}, firstResponse.body.accessToken)).status, 401);
 });
 
-test('a stolen authorization code does not work without the verifier, with another redirect address, or for another application', async () => {
+test('a stolen authorization code is refused with a wrong verifier, with another redirect URI, or for another application', async () => {
   const attempts: ReadonlyArray<(code: string, verifier: string) => Promise<{ status: number; body: unknown }>> = [
     code => lab.send('session.exchange', { code, codeVerifier: 'x'.repeat(43), redirectUri: REDIRECT_URI }),
     (code, codeVerifier) => lab.send('session.exchange', { code, codeVerifier, redirectUri: `${REDIRECT_URI}/` }),

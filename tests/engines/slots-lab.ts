@@ -1,4 +1,5 @@
 // Shared by the tests of slots: a temporary data folder, guests in boxes, and checks for leftovers.
+import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -93,9 +94,12 @@ export function sendWithoutReply(box: Box, code: string): void {
   void box.whenGone.then(() => pipe.close());
 }
 
+const installIdOf = (dataDir: string): string =>
+  readIfPresent(join(dataDir, 'install-id')) ?? assert.fail('the data folder has no install id');
+
 /** Returns the processes, folder, cgroups and mounts of this session that still exist on the machine. */
 export function leftoversOf(dataDir: string, session: string): readonly string[] {
-  const installId = readIfPresent(join(dataDir, 'install-id'));
+  const installId = installIdOf(dataDir);
   const processes = markedProcesses(MARK_VARIABLE).filter(({ mark }) => mark === `${installId}/${session}`);
   const folder = join(dataDir, 'sessions', session);
   return [
@@ -106,8 +110,7 @@ export function leftoversOf(dataDir: string, session: string): readonly string[]
   ];
 }
 
-export const cgroupsOf = (dataDir: string): readonly string[] =>
-  cgroupsNamed(`berth-${readIfPresent(join(dataDir, 'install-id'))}`);
+export const cgroupsOf = (dataDir: string): readonly string[] => cgroupsNamed(`berth-${installIdOf(dataDir)}`);
 
 const CGROUP_DEPTH_MAX = 6;
 

@@ -72,7 +72,7 @@ test('the command of a release prints its version and commit', () => {
   assert.equal(versionOutput.replace(/-changed/, ''), versionText());
 });
 
-test('sessions of the checkout continue in the installed release, which also creates sessions and serves the console and the docs', async () => {
+test('a session that a server of the source tree created continues when the installed release is started, which creates sessions and serves the console and the docs', async () => {
   const installedRelease: { command?: string } = {};
   const server = await startServer({
     pages,

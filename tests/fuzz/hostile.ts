@@ -211,7 +211,7 @@ export class HostileValues {
     );
   }
 
-  /** The value as JSON text, sometimes with a duplicate member, escaped names or blanks. */
+  /** The value as JSON text, sometimes with a duplicate member, an escaped member name, or whitespace. */
   json(value: unknown, depth = 0): string {
     if (value instanceof RawJson) return value.text;
     if (depth > SERIALIZED_DEPTH_MAX) return 'null';

@@ -20,7 +20,7 @@ const EXPIRE_INTERVAL_MS = 5_000;
 const EXECUTE_INTERVAL_MS = 5_000;
 const FORGET_INTERVAL_MS = 600_000;
 const BATCH_MAX = 100;
-const FORGET_LIMITS = { batch: BATCH_MAX, batchesMax: 20 };
+const FORGET_LIMITS = { batchSize: BATCH_MAX, batchesMax: 20 };
 const EXECUTE_BATCH_MAX = 20;
 /**
  * Delay before a refused or failed execution is retried. The cause may be a limit, or a problem that only
@@ -93,7 +93,7 @@ async function forget({ store, clock }: TasksParts): Promise<{ contents: number;
   const now = clock.now();
   const endedBefore = addMs(now, -ACTION_RETENTION_DAYS * DAY_MS);
   return {
-    contents: await runInBatches(FORGET_LIMITS, batch => store.actions.forgetContent(now, batch)),
-    forgotten: await runInBatches(FORGET_LIMITS, batch => store.actions.forget(endedBefore, batch)),
+    contents: await runInBatches(FORGET_LIMITS, batchSize => store.actions.forgetContent(now, batchSize)),
+    forgotten: await runInBatches(FORGET_LIMITS, batchSize => store.actions.forget(endedBefore, batchSize)),
   };
 }

@@ -10,7 +10,7 @@ const isRootPointer = (pointer: string): boolean => pointer === '' || pointer ==
 export const isPointer = (text: string): boolean =>
   isRootPointer(text) || (text.startsWith('/') && !/~(?![01])/.test(text) && !text.includes('\0'));
 
-/** Returns the member names in the pointer, in order. */
+/** Returns the unescaped reference tokens of the pointer in order: member names and array indexes. */
 export const referenceTokensOf = (pointer: string): readonly string[] =>
   isRootPointer(pointer)
     ? []

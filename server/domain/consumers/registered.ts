@@ -20,7 +20,7 @@ export function isOrigin(text: string): boolean {
 const NOT_AN_ORIGIN =
   'is not an origin such as https://shop.example (http only for loopback addresses); list each host in letters, digits, dots and hyphens, without *';
 
-/** Returns the issues of the origins and redirect addresses. Empty if all are valid. */
+/** Returns the issues of the origins and redirect URIs. Empty if all are valid. */
 export function registrationIssues({
   origins,
   redirectUris,

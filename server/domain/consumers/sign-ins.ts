@@ -142,7 +142,7 @@ export class SignIns {
     };
   }
 
-  /** Completes the sign-in. Returns the redirect address with the code. */
+  /** Completes the sign-in. Returns the redirect URI with the code. */
   async complete(
     { row, application }: Omit<OpenSignIn, 'identity'>,
     { id, linkedTo }: ConsumerRow,
@@ -173,7 +173,7 @@ export class SignIns {
     return { redirectTo: withQuery(row.redirectUri, query) };
   }
 
-  /** Returns the redirect address with an OAuth error, for a sign-in that failed at a provider. */
+  /** Returns the redirect URI with an OAuth error, for a sign-in that failed at a provider. */
   failureRedirect({ row, application }: Omit<OpenSignIn, 'identity'>, error: 'access_denied' | 'server_error'): string {
     const { state } = row;
     const iss = this.#parts.identities.issuerOf(application);

@@ -24,8 +24,8 @@ export const noteTicket = ({ headers }: Pick<IncomingMessage, 'headers'>, ticket
   void tickets.set(headers, ticket);
 
 /**
- * Returns the ticket of a request. Undefined if the sender does not keep a place in the line for the request. In that
- * case, this host keeps the place.
+ * Returns the ticket that this host has noted for the request or, if another host forwarded the request, the ticket in
+ * its header. Undefined if there is neither: the request then gets a place in the queue of this host.
  */
 export function ticketOf(request: Pick<IncomingMessage, 'headers'>): QueueTicket | undefined {
   const text = forwardedFrom(request) && request.headers[LINE_HEADER];

@@ -6,7 +6,7 @@ import type { Clock } from '../../kit/clock.ts';
 export const WAITING_COMMANDS_MAX = 100;
 export const COMMAND_WAIT_MAX_MS = 30_000;
 
-export type AgentInput = 'queue' | 'refuse';
+export type AgentInputMode = 'queue' | 'refuse';
 
 /** The decision about a command of the agent. `wait` resolves when a queued command may pass or is refused. */
 export type InputVerdict =
@@ -26,7 +26,7 @@ export class AgentQueue {
    * Decides whether a command of the agent is queued or refused. `handoff` is the id of the hand-off, or undefined if a
    * viewer took control.
    */
-  judge(method: string, mode: AgentInput, handoff: string | undefined): InputVerdict {
+  judge(method: string, mode: AgentInputMode, handoff: string | undefined): InputVerdict {
     if (mode === 'refuse')
       return {
         refuse: refusal(method, 'the session is configured to refuse input while a person has control', handoff),

@@ -298,8 +298,8 @@ export class Handoffs {
   // ---- the address of the page --------------------------------------------------------------------------------------
 
   /**
-   * Returns the page origin without a request to the browser. If the session is on another host, the origin is a few
-   * seconds old.
+   * Returns the page origin without a request to the browser. If the session is on another host, the origin may be a few
+   * seconds out of date, and it is absent if the hand-off names a page.
    */
   listedPageOrigin(row: ListedHandoff): Pick<Handoff, 'pageOrigin'> {
     if (!isOpen(row)) return {};

@@ -9,7 +9,7 @@ import type { ApplicationId, HandoffId, SessionId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';
 import { pollUntil } from '../../kit/wait.ts';
 import type { Cover } from '../sessions/live.ts';
-import { type AgentInput, COMMAND_WAIT_MAX_MS, WAITING_COMMANDS_MAX } from './agent-queue.ts';
+import { type AgentInputMode, COMMAND_WAIT_MAX_MS, WAITING_COMMANDS_MAX } from './agent-queue.ts';
 import { Lease } from './lease.ts';
 import { BY_SERVICE, type LeasedSession } from './lease-parts.ts';
 import { VIEWER_GONE_TIMEOUT_MS } from './lease-state.ts';
@@ -24,7 +24,7 @@ const [ANNA, BEN] = ['00000000-0000-4000-8000-00000000000a', '00000000-0000-4000
  * The SQL statements are tested in tests/engines/store-controls.test.ts. This file tests how Lease uses their results.
  */
 async function setup(
-  agentInput: AgentInput = 'queue',
+  agentInput: AgentInputMode = 'queue',
   storedRow?: HandoffRow,
   browser: Partial<LeasedSession['browser']> = {},
 ) {

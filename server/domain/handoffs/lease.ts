@@ -11,7 +11,7 @@ import { withTimeout as inTime } from '../../kit/wait.ts';
 import type { AuditSource, Detail } from '../audit/audit.ts';
 import { notFound, sessionNotRunning } from '../faults.ts';
 import { mint } from '../identity/credentials.ts';
-import type { AgentInput, InputVerdict } from './agent-queue.ts';
+import type { AgentInputMode, InputVerdict } from './agent-queue.ts';
 import type { Control } from './control.ts';
 import { handoffClaimed, handoffExists, staleFence } from './faults.ts';
 import { endedFields, isHeld, LeaseChanges } from './lease-changes.ts';
@@ -26,7 +26,7 @@ const CLOCK_ACTOR: Actor = { kind: 'clock' };
 export class Lease {
   readonly #parts: LeaseParts;
   readonly #session: LeasedSession;
-  readonly #agentInput: AgentInput;
+  readonly #agentInput: AgentInputMode;
   readonly #notifier: LeaseNotifier;
   readonly #changes: LeaseChanges;
   readonly #state: LeaseState;
@@ -34,7 +34,7 @@ export class Lease {
   readonly #settleListeners = new Set<() => Promise<void>>();
 
   /** `keyId` is the id of the agent key that created the session. */
-  constructor(parts: LeaseParts, session: LeasedSession, agentInput: AgentInput, keyId?: KeyId) {
+  constructor(parts: LeaseParts, session: LeasedSession, agentInput: AgentInputMode, keyId?: KeyId) {
     const { clock } = parts;
     this.#parts = parts;
     this.#session = session;

@@ -134,9 +134,9 @@ export class InvocationFiles {
    * Removes outputs whose retention period is over. The files are removed before the output is cleared from the
    * row, so an interrupted run can be repeated.
    */
-  async forgetOld(now: Date, batch: number): Promise<number> {
+  async forgetOld(now: Date, batchSize: number): Promise<number> {
     const { rows, outbox, keyOf } = this.#parts;
-    const dueRows = await rows.listOutputDue(now, batch);
+    const dueRows = await rows.listOutputDue(now, batchSize);
     for (const row of dueRows) {
       const keys = filesOf(row).map((_, index) => keyOf(row.applicationId, fileNameOf(row.id, index)));
       if (keys.length > 0) await outbox.remove(row.applicationId, keys);

@@ -53,7 +53,7 @@ export interface ViewedPageParts {
   /** Whether the session is in a masked hand-off. */
   readonly isCovered: () => boolean;
   readonly onChanged: () => void;
-  /** Called with each CDP command that may type text or begin another field, when it is sent. */
+  /** Called with each CDP command that may type text or begin another field, in the order of the input. */
   readonly onTyping: (method: string, params: JsonObject) => void;
 }
 

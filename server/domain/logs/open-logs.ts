@@ -46,7 +46,7 @@ export function openLogs(
       {
         name: 'forget_logs',
         everyMs: FORGET_INTERVAL_MS,
-        run: () => forgetEnded(clock, { keptMs, forget: store.logs.forget, batch: 50, batchesMax: 100 }),
+        run: () => forgetEnded(clock, { keptMs, forget: store.logs.forget, batchSize: 50, batchesMax: 100 }),
       },
     ],
   };

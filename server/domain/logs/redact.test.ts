@@ -46,7 +46,7 @@ describe('redactUrl', () => {
     );
   });
 
-  it('redacts deeply nested or escaped URLs, and returns well-formed text for invalid text', () => {
+  it('returns well-formed text of limited length for deeply nested or escaped URLs and for lone surrogates, and redacts nested secrets', () => {
     for (const url of [
       'http://a/?u=/\ud800?token=x',
       `http://a/?u=${'%25'.repeat(9_000)}`,

@@ -49,6 +49,23 @@ test('remembers what is typed after a selection, a move of the cursor or a remov
     assert.equal(page.redact(`is ${text}.`), `is ${REDACTED}.`, text);
 });
 
+test('continues a word after a key that changes neither the text nor the position', () => {
+  const page = openPage();
+  page.type('order-');
+  for (const key of ['Escape', 'F2', 'PageDown']) page.press(key);
+  page.press('c', CONTROL);
+  page.type('47');
+  assert.equal(page.redact('is order-47.'), `is ${REDACTED}.`);
+});
+
+test('a line break ends the line, also if only its text is sent', () => {
+  const page = openPage();
+  page.type('pass-47');
+  page.send('Input.dispatchKeyEvent', { type: 'char', text: '\r' });
+  page.type('next-48');
+  assert.equal(page.redact('pass-47 next-48'), `${REDACTED} ${REDACTED}`);
+});
+
 test('a click or a touch begins another word', () => {
   for (const method of ['Input.dispatchMouseEvent', 'Input.dispatchTouchEvent']) {
     const page = openPage();

@@ -15,10 +15,10 @@ export const TYPING_COMMANDS: ReadonlySet<string> = new Set([
 /** Bits of `modifiers`: Alt, Control and Meta. With one of them, a key is a shortcut. */
 const SHORTCUT_MODIFIERS = 1 | 2 | 4;
 /** Keys that neither type nor move the cursor. */
-const NEUTRAL_KEYS: ReadonlySet<string> = new Set([
-  ...['Shift', 'Control', 'Alt', 'AltGraph', 'Meta', 'CapsLock', 'NumLock', 'Fn'],
-  ...['Dead', 'Process', 'Compose', 'Unidentified'],
-]);
+const NEUTRAL_KEY =
+  /^(?:Shift|Control|Alt|AltGraph|Meta|CapsLock|NumLock|ScrollLock|Fn|Dead|Process|Compose|Unidentified|Escape|PageUp|PageDown|ContextMenu|PrintScreen|Pause|F\d+)?$/;
+/** Shortcuts that copy or save, so they neither change the text nor move the cursor. */
+const NEUTRAL_SHORTCUT = /^[cs]$/i;
 
 /** `target`: the target that receives the command. What is typed into the same target forms words and lines. */
 export function rememberTyped(typedText: TypedText, method: string, target: string, params: UntrustedObject): void {
@@ -48,10 +48,12 @@ function rememberKey(typedText: TypedText, target: string, params: UntrustedObje
   const text = textAt(params, 'text') ?? '';
   const key = textAt(params, 'key') ?? '';
   const isShortcut = ((numberAt(params, 'modifiers') ?? 0) & SHORTCUT_MODIFIERS) !== 0;
-  if (text !== '' && text !== '\r') typedText.addText(target, text);
-  else if (key === 'Backspace' && !isShortcut) typedText.removeCharacter(target);
+  if (text === '\r' || text === '\n') return typedText.endField(target);
+  if (text !== '') return typedText.addText(target, text);
+  if (key === 'Backspace' && !isShortcut) return typedText.removeCharacter(target);
+  if (NEUTRAL_KEY.test(key) || (isShortcut && NEUTRAL_SHORTCUT.test(key))) return;
   // A key of one character without text: the client sends the text in an event of its own.
-  else if (key === '' || NEUTRAL_KEYS.has(key) || ([...key].length === 1 && !isShortcut)) return;
+  if ([...key].length === 1 && !isShortcut) return;
   // What follows is typed at another position, or replaces what is selected.
-  else typedText.endField(target);
+  typedText.endField(target);
 }

@@ -65,6 +65,56 @@ test('joins inserted texts, and keeps only the last composition of an input meth
   assert.equal(typedText.redactText('tea-471'), REDACTED);
 });
 
+test('remembers an inserted text although other text follows it, and a text that is the beginning of another one', () => {
+  const typedText = new TypedText();
+  typedText.insertText('page', 'user-4711');
+  typedText.insertText('page', 'pass-9922');
+  typedText.addText('page', 'x');
+  assert.equal(typedText.redactText('u=user-4711&p=pass-9922'), `u=${REDACTED}&p=${REDACTED}`);
+  typedText.endField('page');
+  for (const character of 'max-4711') typedText.addText('page', character);
+  typedText.endField('page');
+  for (const character of 'max-4711@x') typedText.addText('page', character);
+  typedText.compose('page', 'y');
+  assert.equal(typedText.redactText('is max-4711.'), `is ${REDACTED}.`);
+});
+
+test('keeps at most 512 characters of a text whose compositions are never replaced', () => {
+  const typedText = new TypedText();
+  for (let count = 0; count < 100; count++) {
+    typedText.compose('page', `${count}-`.padEnd(512, 'x'));
+    typedText.endWord('page');
+  }
+  for (const character of 'end-47') typedText.addText('page', character);
+  assert.equal(typedText.redactText(`${'x'.repeat(506)}end-47`), REDACTED);
+  assert.equal(typedText.redactText(`${'x'.repeat(507)}end-47`), `x${REDACTED}`);
+});
+
+test('keeps only the last of several shortened lines, even if other commands are sent in between', () => {
+  const typedText = new TypedText();
+  for (const character of '2026-10-05 to 2026-10-06') typedText.addText('page', character);
+  for (let count = 0; count < 10; count++) {
+    typedText.endWord('page');
+    typedText.removeCharacter('page');
+  }
+  assert.equal(typedText.redactText('2026-10-05 to 2026-10-07'), `${REDACTED} 2026-10-07`);
+});
+
+test('does not redact ordinary words because a page may write typed text into a path', () => {
+  const typedText = new TypedText();
+  typedText.rememberText('../../settings');
+  typedText.rememberText('नमस्ते दुनिया।');
+  assert.equal(typedText.redactText('/settings नमस्ते दुनिया।'), '/settings नमस्ते दुनिया।');
+});
+
+test('removes a whole character for a backspace', () => {
+  const typedText = new TypedText();
+  for (const character of 'pass-47😀') typedText.addText('page', character);
+  typedText.removeCharacter('page');
+  typedText.addText('page', '1');
+  assert.equal(typedText.redactText('is pass-471.'), `is ${REDACTED}.`);
+});
+
 test('redacts text that a page writes into the path of an address without encoding all of it', () => {
   const typedText = new TypedText();
   typedText.rememberText('p@ss{word}9');

@@ -12,19 +12,27 @@ const CHARS_MAX = 512;
 const STRINGS_MAX = 200;
 const ADDRESS_PATTERN = /^[a-z][a-z0-9+.-]*:\/\/|^(?:[a-z0-9-]+\.)+[a-z]{2,}(?:[:/]|$)/i;
 /**
- * Matches strings that must be redacted after they have been passed to functions. Selectors, paths and code are also
- * passed to functions, but must not be redacted in URLs, so they do not match.
+ * Matches arguments of page functions that look like secrets. Selectors, paths and code are also passed as arguments.
+ * They do not match, because redacting them would make the URLs in the log useless.
  */
 const PASSED_SECRET_PATTERN = /^(?=.*[\d!@$%^&*+?~])[^/<>{}[\]();=#.\s][^/<>{}[\]();]*$/u;
-const ORDINARY_WORDS_PATTERN = /^[\p{L}\s.,'’-]*$/u;
+const ORDINARY_WORDS_PATTERN = /^[\p{L}\p{M}\s.,'’。、，・！？「」（）،؛؟।-]*$/u;
 
 interface PendingText {
   readonly word: string;
   readonly line: string;
   /** The text that an input method may still replace. It follows the word and the line. */
   readonly composition: string;
+  /**
+   * What was remembered of the word and of the line, and is forgotten when they grow. Undefined if nothing was, or if
+   * the same text had been remembered before.
+   */
+  readonly grownWord?: string | undefined;
+  readonly grownLine?: string | undefined;
+  readonly composedWord?: string | undefined;
+  readonly composedLine?: string | undefined;
   /** Whether the last character was removed by a backspace. */
-  readonly isShortened?: true;
+  readonly isShortened?: boolean;
 }
 const NOTHING_TYPED: PendingText = { word: '', line: '', composition: '' };
 
@@ -46,11 +54,13 @@ export class TypedText {
   /** Adds a character, or a text that was inserted at once, to the word and the line. */
   addText(channel: string, text: string): void {
     if (text.length > CHARS_MAX) return this.endField(channel);
-    const { word, line } = this.#committed(channel);
-    const extendedTexts = { word: (word + text).slice(-CHARS_MAX), line: (line + text).slice(-CHARS_MAX) };
-    this.#pending.set(channel, { ...extendedTexts, composition: '' });
-    this.#typedTexts.grow(word, extendedTexts.word);
-    this.#lines.grow(line, extendedTexts.line);
+    const { word, line, grownWord, grownLine } = this.#committed(channel);
+    const extendedTexts = { word: lastChars(word + text), line: lastChars(line + text) };
+    this.#pending.set(channel, {
+      ...{ ...extendedTexts, composition: '' },
+      grownWord: this.#typedTexts.grow(grownWord, extendedTexts.word),
+      grownLine: this.#lines.grow(grownLine, extendedTexts.line),
+    });
   }
 
   /** Adds the text of an input method, which replaces the composition. */
@@ -62,28 +72,30 @@ export class TypedText {
 
   /** Called when the composition of an input method has changed. It is empty if it was cancelled. */
   compose(channel: string, composition: string): void {
-    const { word, line, composition: earlierComposition } = this.#pending.get(channel) ?? NOTHING_TYPED;
-    if (earlierComposition !== '') {
-      this.#typedTexts.forget(word + earlierComposition);
-      this.#lines.forget(line + earlierComposition);
-    }
-    this.#pending.set(channel, { word, line, composition: composition.slice(0, CHARS_MAX) });
-    if (composition === '') return;
-    this.#typedTexts.add(word + composition);
-    this.#lines.add(line + composition);
+    const { composedWord, composedLine, ...pendingText } = this.#pending.get(channel) ?? NOTHING_TYPED;
+    this.#typedTexts.forget(composedWord);
+    this.#lines.forget(composedLine);
+    const { word, line } = pendingText;
+    this.#pending.set(channel, {
+      ...{ ...pendingText, composition: composition.slice(0, CHARS_MAX) },
+      composedWord: composition === '' ? undefined : this.#typedTexts.add(word + composition),
+      composedLine: composition === '' ? undefined : this.#lines.add(line + composition),
+    });
   }
 
   /** Called for a backspace. The text before the first of several backspaces, and that after the last one, are kept. */
   removeCharacter(channel: string): void {
-    const { word, line, isShortened } = this.#committed(channel);
+    const { word, line, grownWord, grownLine, isShortened } = this.#committed(channel);
     if (isShortened) {
-      this.#typedTexts.forget(word);
-      this.#lines.forget(line);
+      this.#typedTexts.forget(grownWord);
+      this.#lines.forget(grownLine);
     }
-    const shortenedTexts = { word: word.slice(0, -1), line: line.slice(0, -1) };
-    this.#pending.set(channel, { ...shortenedTexts, composition: '', isShortened: true });
-    this.#typedTexts.add(shortenedTexts.word);
-    this.#lines.add(shortenedTexts.line);
+    const shortenedTexts = { word: withoutLastChar(word), line: withoutLastChar(line) };
+    this.#pending.set(channel, {
+      ...{ ...shortenedTexts, composition: '', isShortened: true },
+      grownWord: this.#typedTexts.add(shortenedTexts.word),
+      grownLine: this.#lines.add(shortenedTexts.line),
+    });
   }
 
   /**
@@ -91,8 +103,8 @@ export class TypedText {
    * field.
    */
   endWord(channel: string): void {
-    const { line } = this.#committed(channel);
-    if (line !== '') this.#pending.set(channel, { word: '', line, composition: '' });
+    if (this.#pending.has(channel))
+      this.#pending.set(channel, { ...this.#committed(channel), word: '', grownWord: undefined });
   }
 
   /** Called when the field or the line has ended. */
@@ -102,8 +114,14 @@ export class TypedText {
 
   /** What was typed so far, with the composition: what follows it other than a composition ends it. */
   #committed(channel: string): PendingText {
-    const { composition, word, line, ...pendingText } = this.#pending.get(channel) ?? NOTHING_TYPED;
-    return { ...pendingText, word: word + composition, line: line + composition, composition: '' };
+    const pendingText = this.#pending.get(channel) ?? NOTHING_TYPED;
+    const { word, line, composition, composedWord, composedLine, isShortened = false } = pendingText;
+    if (composition === '') return pendingText;
+    return {
+      ...{ word: lastChars(word + composition), line: lastChars(line + composition), composition: '', isShortened },
+      grownWord: composedWord,
+      grownLine: composedLine,
+    };
   }
 
   /** Remembers the strings in the arguments, up to `STRINGS_MAX` strings and a depth of 12. */
@@ -160,24 +178,28 @@ class TextMemory {
     this.#isDistinctive = isDistinctive;
   }
 
-  /** Remembers the text without surrounding spaces, because pages often remove them. */
-  add(typedText: string): void {
+  /**
+   * Remembers the text without surrounding spaces, because pages often remove them. Returns it if it was not remembered
+   * before.
+   */
+  add(typedText: string): string | undefined {
     const text = typedText.trim();
-    if (!this.#isDistinctive(text)) return;
-    this.#encodings.delete(text);
+    if (!this.#isDistinctive(text)) return undefined;
+    const wasRemembered = this.#encodings.delete(text);
     this.#encodings.set(text, encodingsOf(text));
     const [oldest] = this.#encodings.keys();
     if (this.#encodings.size > this.#max && oldest !== undefined) this.#encodings.delete(oldest);
+    return wasRemembered ? undefined : text;
   }
 
-  /** Replaces a remembered string with the longer string after another character has been typed. */
-  grow(previous: string, text: string): void {
-    if (this.#isDistinctive(text.trim())) this.forget(previous);
-    this.add(text);
+  /** Remembers the text in place of the shorter text from which it has grown. */
+  grow(shorterText: string | undefined, text: string): string | undefined {
+    if (this.#isDistinctive(text.trim())) this.forget(shorterText);
+    return this.add(text);
   }
 
-  forget(text: string): void {
-    this.#encodings.delete(text.trim());
+  forget(text: string | undefined): void {
+    if (text !== undefined) this.#encodings.delete(text);
   }
 
   occursIn(text: string): boolean {
@@ -191,6 +213,10 @@ class TextMemory {
     return [...this.#encodings.values()].flat().filter(encoding => text.includes(encoding));
   }
 }
+
+const lastChars = (text: string): string => text.slice(-CHARS_MAX);
+
+const withoutLastChar = (text: string): string => [...text].slice(0, -1).join('');
 
 const isDistinctive = (text: string): boolean =>
   text.length >= CHARS_MIN &&
@@ -209,8 +235,8 @@ function encodingsOf(text: string): readonly string[] {
   return [
     ...new Set([
       ...[text, JSON.stringify(text).slice(1, -1), encodeURIComponent(wellFormedText), formEncodedText],
-      // Line breaks are removed from an address, so the result may be too short.
-      ...barelyEncodedTexts.filter(({ length }) => length >= CHARS_MIN),
+      // Line breaks and dot segments are removed from an address, so the result may be an ordinary word.
+      ...barelyEncodedTexts.filter(isDistinctive),
     ]),
   ];
 }

@@ -104,7 +104,7 @@ export function parseProxyAddress(text: string): Pick<StoredProxy, 'scheme' | 'h
     return 'is not a proxy address; expected http://host:port, https://host:port or socks5://host:port';
   if (authority.includes('@'))
     return 'contains a user name; use the fields username and password, which are kept secret';
-  // Parsed as http, because the URL standard does not parse the host for schemes that it does not define.
+  // Parsed as http, because the URL Standard normalizes host names only for some schemes, and socks5 is not one of them.
   const url = URL.parse(`http://${authority}/`);
   const knownScheme = scheme.toLowerCase() as keyof typeof DEFAULT_PORTS; // Matched by the pattern above.
   const hostname = url?.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');

@@ -98,6 +98,6 @@ const missingFileFault = (path: string): Fault =>
   );
 
 const exposedFileFault = (path: string): Fault =>
-  new Fault('master_key_unusable', `${path} can be read by users other than its owner.`, {
+  new Fault('master_key_unusable', `${path} is accessible to users other than its owner.`, {
     advice: `Run chmod 600 ${path}.`,
   });

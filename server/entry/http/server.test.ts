@@ -550,7 +550,7 @@ test('refuses credentials of the wrong kind and credentials without the required
 
 // ---- bodies and queries --------------------------------------------------------------------------------------------
 
-const JSON_TYPE = { 'content-type': 'application/json' };
+const JSON_HEADERS = { 'content-type': 'application/json' };
 
 test('counts authenticated requests toward the rate limits, except health checks and the creation and release of sessions', async () => {
   const countedRequests: Array<readonly [string, boolean]> = [];
@@ -572,7 +572,7 @@ test('counts authenticated requests toward the rate limits, except health checks
 });
 
 test('treats a missing body, an empty body and {} as equal', async () => {
-  for (const more of [{}, { raw: '', headers: JSON_TYPE }, { raw: ' \n', headers: JSON_TYPE }, { body: {} }])
+  for (const more of [{}, { raw: '', headers: JSON_HEADERS }, { raw: ' \n', headers: JSON_HEADERS }, { body: {} }])
     assert.equal((await ask('POST', '/v1/browsers/sessions', { key: KEY, ...more })).status, 201);
 });
 
@@ -592,7 +592,7 @@ const REFUSED_BODIES: ReadonlyArray<
 ];
 for (const [name, more, status, code] of REFUSED_BODIES)
   test(`refuses ${name} with the error ${code}`, async () => {
-    const response = await ask('POST', '/v1/browsers/sessions', { key: KEY, headers: JSON_TYPE, ...more });
+    const response = await ask('POST', '/v1/browsers/sessions', { key: KEY, headers: JSON_HEADERS, ...more });
     assert.deepEqual([response.status, response.body.code], [status, code]);
     assert.equal(response.headers.get('x-should-retry'), 'false');
   });
@@ -600,7 +600,7 @@ for (const [name, more, status, code] of REFUSED_BODIES)
 test('accepts a body that is one byte smaller than 1 MB', async () => {
   const raw = `{"a":"${'x'.repeat(999_999 - 8)}"}`;
   assert.equal(raw.length, 999_999);
-  assert.equal((await ask('POST', '/v1/browsers/sessions', { key: KEY, raw, headers: JSON_TYPE })).status, 201);
+  assert.equal((await ask('POST', '/v1/browsers/sessions', { key: KEY, raw, headers: JSON_HEADERS })).status, 201);
 });
 
 test('reports each invalid field and the expected value', async () => {
@@ -685,7 +685,7 @@ test('a resource with a revision has an ETag, and an update applies to the revis
 });
 
 test('a revoke request returns 204, even with the JSON content type that older clients send', async () => {
-  for (const headers of [{}, JSON_TYPE]) {
+  for (const headers of [{}, JSON_HEADERS]) {
     const { status, text } = await ask('DELETE', `/v1/account/tokens/${ID}`, { key: TOKEN, headers });
     assert.deepEqual([status, text], [204, '']);
   }

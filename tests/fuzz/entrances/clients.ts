@@ -32,7 +32,7 @@ export async function attackFromClients(world: Fixture, hostile: HostileValues, 
     const startIndex = hostile.int(INSPECTED_PARAMETERS.length);
     for (let n = 0; n < count; n += BURST_SIZE) {
       const socketUrl = hostile.pick(socketUrls) ?? session.connectUrl;
-      // The session may have ended, which must not affect other sessions.
+      // An earlier hostile message may have ended this session, so a refused connection is not a failure.
       const client = await CdpClient.connect(socketUrl).catch(() => undefined);
       if (!client) return;
       const page = socketUrl === session.connectUrl ? await attachToPage(client) : undefined;

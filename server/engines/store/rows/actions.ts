@@ -121,16 +121,16 @@ export interface ActionRows {
     now: Date,
   ): Promise<ActionRow | undefined>;
   /** Open -> expired, for Actions that have reached `expiresAt`. */
-  expire(now: Date, batch: number): Promise<ActionRow[]>;
+  expire(now: Date, batchSize: number): Promise<ActionRow[]>;
   /**
    * Approved Actions that the background task of this host should execute now. Leaves out Actions that name a session
    * on another host.
    */
-  due(now: Date, host: HostId, batch: number): Promise<ActionRow[]>;
+  due(now: Date, host: HostId, batchSize: number): Promise<ActionRow[]>;
   /** Makes the background task try again at `executeAt`. */
   postpone(id: ActionId, executeAt: Date, heldBack: string): Promise<void>;
   /** Removes content whose `contentUntil` has passed. Returns the number of rows. */
-  forgetContent(now: Date, batch: number): Promise<number>;
+  forgetContent(now: Date, batchSize: number): Promise<number>;
   /** Deletes Actions that ended before this time. Returns their number. */
-  forget(endedBefore: Date, batch: number): Promise<number>;
+  forget(endedBefore: Date, batchSize: number): Promise<number>;
 }

@@ -60,7 +60,7 @@ export interface AuditRows {
   /** Newest first. `undefined`: the entries that concern no application. */
   list(application: ApplicationId | undefined, filter: AuditFilter): Promise<AuditRow[]>;
   /** Removes sealed entries that are older than 400 days. Returns the number of rows. */
-  forget(batch: number): Promise<number>;
+  forget(batchSize: number): Promise<number>;
   /**
    * The ids of all chains that have entries or seals: one for each application, and the nil id for entries that concern
    * no application.

@@ -39,5 +39,5 @@ export interface CheckoutRows {
   /** open -> status. Undefined if the checkout was not open or has expired. */
   end(id: CheckoutId, status: 'credited' | 'cancelled', at: Date): Promise<CheckoutRow | undefined>;
   /** Ends open checkouts that have expired. Returns their number. */
-  expire(now: Date, batch: number): Promise<number>;
+  expire(now: Date, batchSize: number): Promise<number>;
 }

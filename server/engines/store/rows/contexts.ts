@@ -100,7 +100,7 @@ export interface ContextRows {
   /** Marks the objects of the version for removal, because it will not be kept. */
   abandon(id: VersionId, now: Date): Promise<void>;
   /** Returns versions that are due for removal, each with those of its objects that no other version shares. */
-  takeRemovable(now: Date, batch: number): Promise<RemovableVersion[]>;
+  takeRemovable(now: Date, batchSize: number): Promise<RemovableVersion[]>;
   /**
    * Deletes the rows of versions whose objects have been deleted, and the rows of destroyed contexts that have no
    * versions left.
@@ -155,7 +155,7 @@ export interface ContextUses {
    * Returns saves of this host that are due. If several sessions are waiting to save into a context, returns only the
    * save by the session that ended first.
    */
-  due(host: HostId, now: Date, batch: number): Promise<ContextUse[]>;
+  due(host: HostId, now: Date, batchSize: number): Promise<ContextUse[]>;
   retry(session: SessionId, dueAt: Date): Promise<void>;
   /** Gives up the save and appends an event with the reason. */
   fail(failureEvent: AddressedEvent): Promise<void>;

@@ -125,7 +125,7 @@ export interface MeteredSession {
 
 export interface CreditRows {
   /** Held reservations of this host's sessions whose use is due to be metered. */
-  due(host: HostId, now: Date, batch: number): Promise<ReservationRow[]>;
+  due(host: HostId, now: Date, batchSize: number): Promise<ReservationRow[]>;
   /**
    * Meters one session in a transaction. `plan` decides the result from the locked reservation. The first time that the
    * hold cannot be extended, writes `session.credit_low`. `lowSince`: the time since which the hold could not be
@@ -162,14 +162,14 @@ export interface CostRow {
   readonly name?: string;
   readonly calls: number;
   readonly cost: number;
-  /** Counted for invocations only. */
+  /** Like `egressBytes`, of invocations only: sessions outside invocations are not included. */
   readonly browserSeconds: number;
   readonly egressBytes: number;
 }
 
 export interface CreditReads {
   /** Held reservations with an unknown outcome that have reached `expiresAt`. */
-  listExpiredHolds(now: Date, batch: number): Promise<ReservationRow[]>;
+  listExpiredHolds(now: Date, batchSize: number): Promise<ReservationRow[]>;
   /** Returns zeros for an account that never had credit. */
   balance(account: AccountId): Promise<Omit<BalanceRow, 'accountId' | 'isLow'>>;
   /** Reservations held for an application, newest first. */

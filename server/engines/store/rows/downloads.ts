@@ -70,7 +70,7 @@ export interface DownloadRows {
   /** All downloads of the session, in every state. */
   ofSession(session: SessionId): Promise<DownloadRow[]>;
   /** Running downloads whose session on this host has ended. */
-  listOrphaned(host: HostId, batch: number): Promise<DownloadRow[]>;
+  listOrphaned(host: HostId, batchSize: number): Promise<DownloadRow[]>;
   /** Returns complete downloads, oldest first, and the total number of downloads that match. */
   list(
     application: ApplicationId,

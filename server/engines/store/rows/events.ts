@@ -136,10 +136,10 @@ export interface EventRows {
   /** Returns the value of `through` that `read` would return now. */
   newestId(application: ApplicationId): Promise<number>;
   /**
-   * Deletes the events of at most `batch` sessions that ended before this time, and at most `batch` events without a
+   * Deletes the events of at most `batchSize` sessions that ended before this time, and at most `batchSize` events without a
    * session that are older than this time. Returns the greater of the two numbers.
    */
-  forget(endedBefore: Date, batch: number): Promise<number>;
+  forget(endedBefore: Date, batchSize: number): Promise<number>;
 }
 
 export interface ApplicationEvents {

@@ -26,8 +26,8 @@ export interface ExtensionRows {
   /** Returns the extensions with these ids that exist. Marks them and their files as used now. */
   use(application: ApplicationId, ids: readonly ExtensionId[], now: Date): Promise<ExtensionRow[]>;
   remove(application: ApplicationId, id: ExtensionId): Promise<boolean>;
-  /** Deletes at most `batch` extensions that have not been used since this time. Returns their number. */
-  forget(usedBefore: Date, batch: number): Promise<number>;
+  /** Deletes at most `batchSize` extensions that have not been used since this time. Returns their number. */
+  forget(usedBefore: Date, batchSize: number): Promise<number>;
   /**
    * Removes one file that no extension needs and that has not been used since this time. False if there is no such
    * file. If the call is interrupted at any point, it can be repeated safely.

@@ -120,5 +120,5 @@ export interface HandoffRows {
   /** Ends open hand-offs whose session has ended. Returns their number. */
   endForEndedSessions(now: Date): Promise<number>;
   /** Deletes hand-offs that ended before this time. */
-  forget(endedBefore: Date, batch: number): Promise<number>;
+  forget(endedBefore: Date, batchSize: number): Promise<number>;
 }

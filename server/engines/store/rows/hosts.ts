@@ -108,7 +108,7 @@ export interface Hosts {
    */
   markLost(leaseMs: number): Promise<HostId[]>;
   /** Sessions of lost hosts that have not ended. */
-  orphans(batch: number): Promise<SessionId[]>;
+  orphans(batchSize: number): Promise<SessionId[]>;
   /** Lost hosts that still lock contexts. */
   lostHostsWithContexts(): Promise<HostId[]>;
   /** Assigns the unfinished work of lost hosts to this host: calls of operations, and MP4 files that were requested. */

@@ -30,6 +30,6 @@ export interface IdempotencyRows {
   keep(run: IdempotencyRun, stored: JsonObject): Promise<void>;
   /** Deletes the row of a request that had no effect. The key can then be used again. */
   release(run: IdempotencyRun): Promise<void>;
-  /** Removes at most `batch` expired rows. Returns their number. */
-  sweep(now: Date, batch: number): Promise<number>;
+  /** Removes at most `batchSize` expired rows. Returns their number. */
+  sweep(now: Date, batchSize: number): Promise<number>;
 }

@@ -165,13 +165,13 @@ export interface InvocationRows {
    */
   end(id: InvocationId, end: InvocationEnd): Promise<InvocationRow | undefined>;
   /** Invocations of this host that have not ended, oldest first. */
-  listOpen(host: HostId, batch: number): Promise<InvocationRow[]>;
+  listOpen(host: HostId, batchSize: number): Promise<InvocationRow[]>;
   hasReceipt(id: ReceiptId): Promise<boolean>;
   /** Invocations with output that is due for removal. */
-  listOutputDue(now: Date, batch: number): Promise<InvocationRow[]>;
+  listOutputDue(now: Date, batchSize: number): Promise<InvocationRow[]>;
   forgetOutput(id: InvocationId): Promise<void>;
   /** Removes inputs whose `inputUntil` has passed. Returns their number. */
-  forgetInputs(now: Date, batch: number): Promise<number>;
+  forgetInputs(now: Date, batchSize: number): Promise<number>;
   /** Deletes invocations that ended before this time. Returns their number. */
-  forget(endedBefore: Date, batch: number): Promise<number>;
+  forget(endedBefore: Date, batchSize: number): Promise<number>;
 }

@@ -37,6 +37,6 @@ export interface LogRows {
   ): Promise<readonly LogChunk[]>;
   /** Returns what is needed to continue a log that an earlier process began. Undefined if there is no such log. */
   lastPosition(application: ApplicationId, session: SessionId): Promise<LogPosition | undefined>;
-  /** Deletes the logs of at most `batch` sessions that ended before this time. Returns the number of sessions. */
-  forget(endedBefore: Date, batch: number): Promise<number>;
+  /** Deletes the logs of at most `batchSize` sessions that ended before this time. Returns the number of sessions. */
+  forget(endedBefore: Date, batchSize: number): Promise<number>;
 }

@@ -27,7 +27,7 @@ export interface Mails {
   insert(row: MailRow): Promise<void>;
   /** The number of e-mails to the recipient since this time. */
   count(recipient: string, since: Date): Promise<number>;
-  due(now: Date, batch: number): Promise<MailRow[]>;
+  due(now: Date, batchSize: number): Promise<MailRow[]>;
   /**
    * Reserves the e-mail for sending until `until` and counts the attempt. False if the e-mail was sent, or if another
    * process has reserved it.

@@ -18,7 +18,7 @@ export interface OutboxRow {
 export interface OutboxRows {
   /** Adds one or more rows. If this fails, no row is added. */
   add(rows: readonly OutboxRow[]): Promise<void>;
-  due(host: HostId, now: Date, batch: number): Promise<OutboxRow[]>;
+  due(host: HostId, now: Date, batchSize: number): Promise<OutboxRow[]>;
   /** Call when a file could not be stored. Counts the attempt and sets the time of the next one. */
   postpone(id: string, dueAt: Date): Promise<void>;
   /** False if the row has already been removed. */

@@ -10,8 +10,8 @@ export interface Counts {
   /** The number of sessions that were created after `createdAfter`. */
   readonly created: number;
   /**
-   * Bytes that the application's sessions moved over the network on the UTC day of the create, as far as they have been
-   * written to the database.
+   * The number of bytes that the application's sessions have transferred on the UTC day on which the session is created.
+   * Bytes that have not been saved to the database yet are not included.
    */
   readonly egressBytes: number;
 }

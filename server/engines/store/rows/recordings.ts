@@ -88,7 +88,7 @@ export interface RecordingRows {
   requestFile(row: Pick<RecordingFileRow, 'sessionId' | 'page' | 'hostId' | 'assembly' | 'requestedAt'>): Promise<void>;
   files(session: SessionId): Promise<RecordingFileRow[]>;
   /** Oldest first. */
-  listPending(host: HostId, batch: number): Promise<RecordingFileRow[]>;
+  listPending(host: HostId, batchSize: number): Promise<RecordingFileRow[]>;
   /** Updates a pending file. Records `recording.ready` or `recording.failed` if the new state is final. */
   settle(row: RecordingFileRow, now: Date): Promise<void>;
   /**

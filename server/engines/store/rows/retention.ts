@@ -25,11 +25,11 @@ export interface RetentionRows {
    */
   applicationIfKept(session: SessionId, now: Date): Promise<ApplicationId | undefined>;
   /** Ended sessions whose files are due for deletion. */
-  listFilesDue(now: Date, batch: number): Promise<SessionDueForDeletion[]>;
+  listFilesDue(now: Date, batchSize: number): Promise<SessionDueForDeletion[]>;
   /** Deletes the rows about the session's files. Call after deleting the files. */
   forgetFiles(application: ApplicationId, session: SessionId): Promise<void>;
   /** Ended sessions whose files are deleted and whose row is due for deletion. */
-  listRowsDue(now: Date, batch: number): Promise<SessionDueForDeletion[]>;
+  listRowsDue(now: Date, batchSize: number): Promise<SessionDueForDeletion[]>;
   /** Deletes the session and all rows about it. */
   forget(application: ApplicationId, session: SessionId): Promise<void>;
 }

@@ -189,7 +189,7 @@ export interface SessionRows {
   /** Call when the last client has disconnected. */
   recordLastClientDisconnected(id: SessionId, releaseAt: Date | undefined, now: Date, why?: string): Promise<void>;
   /** Non-terminal sessions of this host whose earliest timer has expired, or whose end is decided. */
-  due(host: HostId, now: Date, batch: number): Promise<SessionRow[]>;
+  due(host: HostId, now: Date, batchSize: number): Promise<SessionRow[]>;
   /** Every non-terminal session of this host. */
   ofHost(host: HostId): Promise<SessionRow[]>;
   /**

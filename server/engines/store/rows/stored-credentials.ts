@@ -100,8 +100,8 @@ export interface StoredCredentialRows {
   referencesTo(application: ApplicationId, ids: readonly string[]): Promise<CredentialReference[]>;
   /** Counts a call with the credential. */
   count(use: Omit<CredentialUse, 'calls'>, now: Date): Promise<void>;
-  /** Removes and returns at most `batch` counts of the days before `before`. */
-  takeUses(before: string, batch: number): Promise<CredentialUse[]>;
+  /** Removes and returns at most `batchSize` counts of the days before `before`. */
+  takeUses(before: string, batchSize: number): Promise<CredentialUse[]>;
 }
 
 export interface CredentialReference {

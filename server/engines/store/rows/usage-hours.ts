@@ -50,10 +50,10 @@ export interface UsageHours {
   /** Keys with the most browser time first. */
   byKey(application: ApplicationId, period: UsagePeriod, limit: number): Promise<KeyUsage[]>;
   /**
-   * Sums and stores the usage of the hours before this time that have not been summed yet, at most `batch` hours.
+   * Sums and stores the usage of the hours before this time that have not been summed yet, at most `batchSize` hours.
    * Returns the number of hours.
    */
-  sum(before: Date, batch: number): Promise<number>;
+  sum(before: Date, batchSize: number): Promise<number>;
   /** Removes the rows of hours before this time. Returns the number of rows. */
   forget(before: Date): Promise<number>;
 }

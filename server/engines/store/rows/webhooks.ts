@@ -120,7 +120,7 @@ export interface WebhookRows {
   /** Returns the webhook in any state, regardless of its application, for background work. */
   byId(id: WebhookId): Promise<WebhookRow | undefined>;
   /** Returns enabled webhooks with events for which no delivery has been written yet, in any order. */
-  listBehind(batch: number): Promise<WebhookRow[]>;
+  listBehind(batchSize: number): Promise<WebhookRow[]>;
   /**
    * Writes deliveries and advances the webhook's position in the feed, in one transaction. False if another process has
    * already done so, or the webhook is disabled.
@@ -131,7 +131,7 @@ export interface WebhookRows {
     deliveries: readonly DeliveryRow[],
   ): Promise<boolean>;
   /** Returns enabled webhooks with a due delivery. Those that have waited longest come first. */
-  due(now: Date, batch: number): Promise<ReadonlyArray<Pick<DeliveryRow, 'webhookId' | 'applicationId'>>>;
+  due(now: Date, batchSize: number): Promise<ReadonlyArray<Pick<DeliveryRow, 'webhookId' | 'applicationId'>>>;
   /**
    * Reserves the webhook's earliest due delivery until `until`, and counts the attempt. Undefined if no delivery is
    * due, the webhook is disabled, or another of its deliveries is reserved. All processes must reserve for the same
@@ -153,5 +153,5 @@ export interface WebhookRows {
   release(delivery: DeliveryId, now: Date): Promise<void>;
   disable(id: WebhookId, reason: DisabledReason, now: Date): Promise<void>;
   /** Deletes deliveries that were created before this time and are not waiting. Returns their number. */
-  forget(before: Date, batch: number): Promise<number>;
+  forget(before: Date, batchSize: number): Promise<number>;
 }

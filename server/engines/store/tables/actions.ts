@@ -84,17 +84,17 @@ export const actions = (db: Db): ActionRows => ({
     return (await executeUpdate.returningAll().execute()).map(rowOf)[0];
   },
 
-  expire: async (now, batch) => {
+  expire: async (now, batchSize) => {
     const query = db.selectFrom('actions').select('id').where('state', 'in', OPEN_STATES).where('expiresAt', '<=', now);
     const update = db
       .updateTable('actions')
       .set({ state: 'expired', endedAt: now, sealedContent: null })
-      .where('id', 'in', query.orderBy('expiresAt').limit(batch).forUpdate().skipLocked())
+      .where('id', 'in', query.orderBy('expiresAt').limit(batchSize).forUpdate().skipLocked())
       .where('state', 'in', OPEN_STATES);
     return (await update.returningAll().execute()).map(rowOf);
   },
 
-  due: async (now, host, batch) => {
+  due: async (now, host, batchSize) => {
     const query = db.selectFrom('actions').selectAll().where('state', '=', 'approved').where('executeAt', '<=', now);
     const executableQuery = query.where('expiresAt', '>', now).where(({ not, exists, selectFrom }) => {
       const runningSessionsQuery = selectFrom('sessions')
@@ -103,7 +103,7 @@ export const actions = (db: Db): ActionRows => ({
       const otherHostsQuery = runningSessionsQuery.where('sessions.hostId', '<>', host);
       return not(exists(otherHostsQuery.whereRef('sessions.id', '=', 'actions.sessionId')));
     });
-    return (await executableQuery.orderBy('executeAt').limit(batch).execute()).map(rowOf);
+    return (await executableQuery.orderBy('executeAt').limit(batchSize).execute()).map(rowOf);
   },
 
   postpone: async (id, executeAt, heldBack) => {
@@ -111,14 +111,14 @@ export const actions = (db: Db): ActionRows => ({
     await update.where('state', '=', 'approved').execute();
   },
 
-  forgetContent: async (now, batch) => {
-    const query = db.selectFrom('actions').select('id').where('contentUntil', '<=', now).limit(batch);
+  forgetContent: async (now, batchSize) => {
+    const query = db.selectFrom('actions').select('id').where('contentUntil', '<=', now).limit(batchSize);
     const update = db.updateTable('actions').set({ sealedContent: null, contentUntil: null }).where('id', 'in', query);
     return (await update.returning('id').execute()).length;
   },
 
-  forget: async (endedBefore, batch) => {
-    const query = db.selectFrom('actions').select('id').where('endedAt', '<', endedBefore).limit(batch);
+  forget: async (endedBefore, batchSize) => {
+    const query = db.selectFrom('actions').select('id').where('endedAt', '<', endedBefore).limit(batchSize);
     return (await db.deleteFrom('actions').where('id', 'in', query).returning('id').execute()).length;
   },
 });

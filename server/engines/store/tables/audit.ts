@@ -25,8 +25,8 @@ export const audit = (db: Db): AuditRows => ({
     return (await query.orderBy('number', 'desc').limit(limit).execute()).map(auditRow);
   },
 
-  forget: async batch => {
-    const { rows } = await sql<{ gone: number }>`select forget_audit(${batch}::integer) as gone`.execute(db);
+  forget: async batchSize => {
+    const { rows } = await sql<{ gone: number }>`select forget_audit(${batchSize}::integer) as gone`.execute(db);
     return rows[0]?.gone ?? 0;
   },
 

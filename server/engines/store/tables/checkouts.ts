@@ -32,14 +32,14 @@ export const checkouts = (db: Db): CheckoutRows => ({
     return (await openCheckoutUpdate.returningAll().execute()).map(rowOf)[0];
   },
 
-  expire: async (now, batch) => {
+  expire: async (now, batchSize) => {
     const query = db
       .selectFrom('creditCheckouts')
       .select('id')
       .where('status', '=', 'open')
       .where('expiresAt', '<=', now);
     const update = db.updateTable('creditCheckouts').set({ status: 'expired', endedAt: now });
-    const expiration = update.where('id', 'in', query.limit(batch)).where('status', '=', 'open').returning('id');
+    const expiration = update.where('id', 'in', query.limit(batchSize)).where('status', '=', 'open').returning('id');
     return (await expiration.execute()).length;
   },
 });

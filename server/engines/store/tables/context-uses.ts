@@ -41,12 +41,12 @@ export const contextUses = (db: Db, announcer: Announcer): ContextUses => ({
     await db.deleteFrom('contextUses').where('sessionId', '=', session).execute();
   },
 
-  due: async (host, now, batch) => {
+  due: async (host, now, batchSize) => {
     const { rows } = await sql<Selectable<Tables['contextUses']>>`
       select * from (
         select distinct on (context_id) * from context_uses where saving_since is not null
         order by context_id, saving_since, session_id
-      ) as first where host_id = ${host} and due_at <= ${now} order by due_at limit ${batch}`.execute(db);
+      ) as first where host_id = ${host} and due_at <= ${now} order by due_at limit ${batchSize}`.execute(db);
     return rows.map(contextUseRow);
   },
 

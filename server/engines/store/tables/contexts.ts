@@ -92,7 +92,7 @@ export const contexts = (db: Db, announcer: Announcer): ContextRows => ({
     await update.where('id', '=', id).where('state', '=', 'writing').execute();
   },
 
-  takeRemovable: (now, batch) => db.transaction().execute(trx => takeRemovable(trx, now, batch)),
+  takeRemovable: (now, batchSize) => db.transaction().execute(trx => takeRemovable(trx, now, batchSize)),
 
   forget: async ids => {
     if (ids.length > 0)
@@ -234,13 +234,13 @@ const REMOVAL_RETRY_DELAY_MS = 600_000;
  * Returns the versions to remove. They are marked first, while their contexts are locked, so that no new version can
  * share their objects.
  */
-async function takeRemovable(trx: Db, now: Date, batch: number): Promise<RemovableVersion[]> {
+async function takeRemovable(trx: Db, now: Date, batchSize: number): Promise<RemovableVersion[]> {
   const dueVersions = await trx
     .selectFrom('contextVersions')
     .select(['id', 'contextId'])
     .where('dueAt', '<=', now)
     .orderBy('dueAt')
-    .limit(batch)
+    .limit(batchSize)
     .execute();
   if (dueVersions.length === 0) return [];
   const [ids, contextIds] = [

@@ -8,9 +8,9 @@ import { withoutNulls } from './without-nulls.ts';
 const EMPTY_BALANCE = { funding: 0, available: 0, reserved: 0, revenue: 0, promo: 0 };
 
 export const creditReads = (db: Db): CreditReads => ({
-  listExpiredHolds: async (now, batch) => {
+  listExpiredHolds: async (now, batchSize) => {
     const query = db.selectFrom('creditReservations').selectAll().where('status', '=', 'held');
-    const rows = await query.where('expiresAt', '<=', now).orderBy('expiresAt').limit(batch).execute();
+    const rows = await query.where('expiresAt', '<=', now).orderBy('expiresAt').limit(batchSize).execute();
     return rows.map(reservationRow);
   },
 

@@ -11,7 +11,7 @@ import { addCredit, lockHeld, meter, reservationRow, settle } from './credit-led
 import { recordExpression, SERVICE_ACTOR } from './events.ts';
 
 export const credits = (db: Db, announcer: Announcer): CreditRows => ({
-  due: async (host, now, batch) => {
+  due: async (host, now, batchSize) => {
     const query = db
       .selectFrom('creditReservations')
       .selectAll()
@@ -19,7 +19,7 @@ export const credits = (db: Db, announcer: Announcer): CreditRows => ({
       .where('status', '=', 'held')
       .where('purposeKind', '=', 'session')
       .where('dueAt', '<=', now);
-    return (await query.orderBy('dueAt').limit(batch).execute()).map(reservationRow);
+    return (await query.orderBy('dueAt').limit(batchSize).execute()).map(reservationRow);
   },
 
   meter: async ({ purposeId }, plan) => {

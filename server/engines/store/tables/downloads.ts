@@ -64,7 +64,7 @@ export const downloads = (db: Db, announcer: Announcer): DownloadRows => ({
   ofSession: async session =>
     (await db.selectFrom('downloads').selectAll().where('sessionId', '=', session).execute()).map(withoutNulls),
 
-  listOrphaned: async (host, batch) => {
+  listOrphaned: async (host, batchSize) => {
     const query = db
       .selectFrom('downloads')
       .innerJoin('sessions', 'sessions.id', 'downloads.sessionId')
@@ -73,7 +73,7 @@ export const downloads = (db: Db, announcer: Announcer): DownloadRows => ({
       .where('downloads.state', '=', 'running')
       .where('sessions.endedAt', 'is not', null)
       .orderBy('downloads.id')
-      .limit(batch);
+      .limit(batchSize);
     return (await query.execute()).map(withoutNulls);
   },
 

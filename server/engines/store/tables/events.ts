@@ -114,13 +114,13 @@ export const events = (db: Db, announcer: Announcer): EventRows => ({
     return lastId;
   },
 
-  forget: async (endedBefore, batch) => {
+  forget: async (endedBefore, batchSize) => {
     const query = db
       .selectFrom('sessionEvents')
       .select('sessionId')
       .where('type', '=', 'session.ended')
       .where('at', '<', endedBefore)
-      .limit(batch);
+      .limit(batchSize);
     const deletedSessions = await db
       .with('gone', creator =>
         creator.deleteFrom('sessionEvents').where('sessionId', 'in', query).returning('sessionId'),
@@ -135,7 +135,7 @@ export const events = (db: Db, announcer: Announcer): EventRows => ({
       .where('at', '<', endedBefore);
     const deletedEvents = await db
       .deleteFrom('sessionEvents')
-      .where('id', 'in', oldEventsQuery.limit(batch))
+      .where('id', 'in', oldEventsQuery.limit(batchSize))
       .returning('id')
       .execute();
     return Math.max(deletedSessions.sessions, deletedEvents.length);

@@ -30,8 +30,8 @@ export const extensions = (db: Db): ExtensionRows => ({
     return (await deletion.returning('id').execute()).length > 0;
   },
 
-  forget: async (usedBefore, batch) => {
-    const query = db.selectFrom('extensions').select('id').where('usedAt', '<', usedBefore).limit(batch);
+  forget: async (usedBefore, batchSize) => {
+    const query = db.selectFrom('extensions').select('id').where('usedAt', '<', usedBefore).limit(batchSize);
     const deletion = db.deleteFrom('extensions').where('id', 'in', query).where('usedAt', '<', usedBefore);
     return (await deletion.returning('id').execute()).length;
   },

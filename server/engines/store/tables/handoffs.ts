@@ -138,10 +138,10 @@ export const handoffs = (db: Db): HandoffRows => {
       return updateResult.rows.length;
     },
 
-    forget: async (endedBefore, batch) => {
+    forget: async (endedBefore, batchSize) => {
       const { rows } = await sql<{ id: string }>`
         delete from handoffs where id in
-          (select id from handoffs where ended_at < ${endedBefore} limit ${batch}) returning id`.execute(db);
+          (select id from handoffs where ended_at < ${endedBefore} limit ${batchSize}) returning id`.execute(db);
       return rows.length;
     },
   };

@@ -83,10 +83,10 @@ export const hosts = (db: Db): Hosts => ({
     return (await update.execute()).map(({ id }) => id);
   },
 
-  orphans: async batch => {
+  orphans: async batchSize => {
     const { rows } = await sql<{ id: SessionId }>`
       select sessions.id from hosts join sessions on sessions.host_id = hosts.id
-        where hosts.state = 'lost' and sessions.status in ('PENDING', 'RUNNING') limit ${batch}`.execute(db);
+        where hosts.state = 'lost' and sessions.status in ('PENDING', 'RUNNING') limit ${batchSize}`.execute(db);
     return rows.map(({ id }) => id);
   },
 

@@ -30,13 +30,13 @@ export const idempotency = (db: Db): IdempotencyRows => ({
     await db.deleteFrom('idempotency').where(matchesRun(run)).execute();
   },
 
-  sweep: async (now, batch) => {
+  sweep: async (now, batchSize) => {
     const query = db
       .selectFrom('idempotency')
       .select(['owner', 'keyDigest'])
       .where('expiresAt', '<=', now)
       .orderBy('expiresAt')
-      .limit(batch);
+      .limit(batchSize);
     const deletion = db
       .deleteFrom('idempotency')
       .where(({ eb, refTuple }) => eb(refTuple('owner', 'keyDigest'), 'in', query.$asTuple('owner', 'keyDigest')))

@@ -100,31 +100,31 @@ export const invocations = (db: Db, announcer: Announcer): InvocationRows => ({
     return endedInvocation;
   },
 
-  listOpen: async (host, batch) => {
+  listOpen: async (host, batchSize) => {
     const query = db.selectFrom('invocations').selectAll().where('hostId', '=', host).where('state', 'in', OPEN_STATES);
-    return (await query.orderBy('id').limit(batch).execute()).map(rowOf);
+    return (await query.orderBy('id').limit(batchSize).execute()).map(rowOf);
   },
 
   hasReceipt: async id =>
     (await db.selectFrom('invocations').select('id').where('receiptId', '=', id).execute()).length > 0,
 
-  listOutputDue: async (now, batch) => {
+  listOutputDue: async (now, batchSize) => {
     const query = db.selectFrom('invocations').selectAll().where('outputUntil', '<=', now);
-    return (await query.orderBy('outputUntil').limit(batch).execute()).map(rowOf);
+    return (await query.orderBy('outputUntil').limit(batchSize).execute()).map(rowOf);
   },
 
   forgetOutput: async id => {
     await db.updateTable('invocations').set({ output: null, outputUntil: null }).where('id', '=', id).execute();
   },
 
-  forgetInputs: async (now, batch) => {
-    const query = db.selectFrom('invocations').select('id').where('inputUntil', '<=', now).limit(batch);
+  forgetInputs: async (now, batchSize) => {
+    const query = db.selectFrom('invocations').select('id').where('inputUntil', '<=', now).limit(batchSize);
     const update = db.updateTable('invocations').set({ sealedInput: null, inputUntil: null }).where('id', 'in', query);
     return (await update.returning('id').execute()).length;
   },
 
-  forget: async (endedBefore, batch) => {
-    const query = db.selectFrom('invocations').select('id').where('endedAt', '<', endedBefore).limit(batch);
+  forget: async (endedBefore, batchSize) => {
+    const query = db.selectFrom('invocations').select('id').where('endedAt', '<', endedBefore).limit(batchSize);
     return (await db.deleteFrom('invocations').where('id', 'in', query).returning('id').execute()).length;
   },
 });

@@ -66,7 +66,7 @@ export const logs = (db: Db): LogRows => ({
     return row && { ...row, lines: (await unpackChunk(row)).lines };
   },
 
-  forget: async (endedBefore, batch) => {
+  forget: async (endedBefore, batchSize) => {
     const query = db
       .selectFrom('logChunks')
       .innerJoin('sessions', 'sessions.id', 'logChunks.sessionId')
@@ -74,7 +74,7 @@ export const logs = (db: Db): LogRows => ({
       .distinct()
       .where('logChunks.writtenAt', '<', endedBefore)
       .where('sessions.endedAt', '<', endedBefore)
-      .limit(batch);
+      .limit(batchSize);
     const deletedSessions = await db
       .with('gone', creator => creator.deleteFrom('logChunks').where('sessionId', 'in', query).returning('sessionId'))
       .selectFrom('gone')

@@ -15,8 +15,8 @@ export const mails = (db: Db): Mails => ({
     return (await query.select(countAll).executeTakeFirstOrThrow()).count;
   },
 
-  due: async (now, batch) => {
-    const query = db.selectFrom('mails').selectAll().where('dueAt', '<=', now).orderBy('dueAt').limit(batch);
+  due: async (now, batchSize) => {
+    const query = db.selectFrom('mails').selectAll().where('dueAt', '<=', now).orderBy('dueAt').limit(batchSize);
     return (await query.where(isStillRelevant).execute()).map(withoutNulls);
   },
 

@@ -7,7 +7,7 @@ import { withoutNulls } from './without-nulls.ts';
 export const outbox = (db: Db): OutboxRows => ({
   add: rows => insertIntoOutbox(db, rows),
 
-  due: async (host, now, batch) => {
+  due: async (host, now, batchSize) => {
     const query = db
       .selectFrom('outbox')
       .selectAll()
@@ -15,7 +15,7 @@ export const outbox = (db: Db): OutboxRows => ({
       .where('dueAt', '<=', now)
       .orderBy('dueAt')
       .orderBy('id')
-      .limit(batch);
+      .limit(batchSize);
     return (await query.execute()).map(withoutNulls);
   },
 

@@ -138,9 +138,9 @@ export const recordings = (db: Db, announcer: Announcer): RecordingRows => ({
     return (await query.orderBy('page').execute()).map(fileRow);
   },
 
-  listPending: async (host, batch) => {
+  listPending: async (host, batchSize) => {
     const query = db.selectFrom('recordingFiles').selectAll().where('hostId', '=', host).where('state', '=', 'PENDING');
-    return (await query.orderBy('requestedAt').limit(batch).execute()).map(fileRow);
+    return (await query.orderBy('requestedAt').limit(batchSize).execute()).map(fileRow);
   },
 
   settle: async ({ sessionId, page, assembly, state, size, completedAt, failure, attempts }, now) => {

@@ -14,7 +14,7 @@ export const retention = (db: Db): RetentionRows => ({
     return row?.applicationId;
   },
 
-  listFilesDue: (now, batch) => listExpired(db, 'filesDueAt', now, batch),
+  listFilesDue: (now, batchSize) => listExpired(db, 'filesDueAt', now, batchSize),
 
   forgetFiles: async (application, session) =>
     db.transaction().execute(async trx => {
@@ -24,7 +24,7 @@ export const retention = (db: Db): RetentionRows => ({
       await update.where('applicationId', '=', application).where('id', '=', session).execute();
     }),
 
-  listRowsDue: (now, batch) => listExpired(db, 'forgetDueAt', now, batch),
+  listRowsDue: (now, batchSize) => listExpired(db, 'forgetDueAt', now, batchSize),
 
   forget: async (application, session) =>
     db.transaction().execute(async trx => {
@@ -39,7 +39,7 @@ async function listExpired(
   db: Db,
   dueColumn: 'filesDueAt' | 'forgetDueAt',
   now: Date,
-  batch: number,
+  batchSize: number,
 ): Promise<SessionDueForDeletion[]> {
   const downloads = sql<number>`(select count(*) from downloads
     where session_id = sessions.id and state = 'complete')`.as('downloads');
@@ -53,5 +53,5 @@ async function listExpired(
     .where(dueColumn, '<=', now)
     .where('endedAt', 'is not', null);
   if (dueColumn === 'forgetDueAt') query = query.where('filesDueAt', 'is', null);
-  return query.orderBy(dueColumn).orderBy('id').limit(batch).execute();
+  return query.orderBy(dueColumn).orderBy('id').limit(batchSize).execute();
 }

@@ -198,7 +198,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
     );
   },
 
-  due: async (host, now, batch) => {
+  due: async (host, now, batchSize) => {
     const query = db
       .selectFrom('sessions')
       .selectAll()
@@ -207,7 +207,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
       .where(eb => eb.or([eb('dueAt', '<=', now), eb('endStatus', 'is not', null)]))
       .orderBy('dueAt')
       .orderBy('id')
-      .limit(batch);
+      .limit(batchSize);
     return (await query.execute()).map(sessionRow);
   },
 

@@ -144,11 +144,11 @@ export const storedCredentials = (db: Db): StoredCredentialRows => ({
           and (last_used_at is null or last_used_at < ${now}::timestamptz - interval '1 minute')`.execute(db);
   },
 
-  takeUses: async (before, batch) => {
+  takeUses: async (before, batchSize) => {
     const { rows } = await sql<CredentialUse>`
       delete from stored_credential_uses where (day, application_id, credential_id, operation_id, key_id) in (
         select day, application_id, credential_id, operation_id, key_id
-          from stored_credential_uses where day < ${before}::date order by day limit ${batch})
+          from stored_credential_uses where day < ${before}::date order by day limit ${batchSize})
       returning application_id, credential_id, operation_id, key_id, to_char(day, 'YYYY-MM-DD') as day, calls`.execute(
       db,
     );

@@ -37,11 +37,11 @@ export const usageHours = (db: Db): UsageHours => ({
     return rows.map(withoutNulls);
   },
 
-  sum: (before, batch) =>
+  sum: (before, batchSize) =>
     db.transaction().execute(async trx => {
       const firstHour = await lockNextHour(trx);
       if (!firstHour) return 0;
-      const endHour = new Date(Math.min(before.getTime(), firstHour.getTime() + batch * HOUR_MS));
+      const endHour = new Date(Math.min(before.getTime(), firstHour.getTime() + batchSize * HOUR_MS));
       if (endHour <= firstHour) return 0;
       await sql`
         insert into usage_hours (application_id, hour, key_id, ${SUMS}, end_reasons, starts, peak)

@@ -85,12 +85,12 @@ export const webhooks = (db: Db): WebhookRows => ({
 
   byId: async id => (await db.selectFrom('webhooks').selectAll().where('id', '=', id).execute()).map(withoutNulls)[0],
 
-  listBehind: async batch => {
+  listBehind: async batchSize => {
     const hasMore = sql<boolean>`exists (select from session_events
       where session_events.application_id = webhooks.application_id and session_events.id > webhooks.read_through)`;
     // In random order, so that webhooks that make no progress do not block other webhooks.
     const query = db.selectFrom('webhooks').selectAll().where('status', '=', 'enabled').where(hasMore);
-    return (await query.orderBy(sql`random()`).limit(batch).execute()).map(withoutNulls);
+    return (await query.orderBy(sql`random()`).limit(batchSize).execute()).map(withoutNulls);
   },
 
   write: ({ id, readThrough }, lastRead, deliveries) =>
@@ -114,7 +114,7 @@ export const webhooks = (db: Db): WebhookRows => ({
       return true;
     }),
 
-  due: async (now, batch) => {
+  due: async (now, batchSize) => {
     const query = db.selectFrom('webhooks').select('id').where('status', '=', 'enabled');
     const dueWebhooksQuery = db
       .selectFrom('webhookDeliveries')
@@ -123,7 +123,7 @@ export const webhooks = (db: Db): WebhookRows => ({
       .where('webhookId', 'in', query)
       .groupBy(['webhookId', 'applicationId'])
       .orderBy(({ fn }) => fn.min('dueAt'))
-      .limit(batch);
+      .limit(batchSize);
     return dueWebhooksQuery.execute();
   },
 
@@ -167,13 +167,13 @@ export const webhooks = (db: Db): WebhookRows => ({
 
   disable: (id, reason, now) => inTransaction(db, trx => disable(trx, id, reason, now)),
 
-  forget: async (before, batch) => {
+  forget: async (before, batchSize) => {
     const query = db
       .selectFrom('webhookDeliveries')
       .select('id')
       .where('createdAt', '<', before)
       .where('dueAt', 'is', null)
-      .limit(batch);
+      .limit(batchSize);
     return (await db.deleteFrom('webhookDeliveries').where('id', 'in', query).returning('id').execute()).length;
   },
 });
