@@ -26,8 +26,8 @@ export function addHttpCommands(program: Command, terminal: Terminal): void {
 }
 
 /**
- * Adds the options for a profile. In commands that also have other kinds of options, `kind` is the beginning of the
- * help texts of these options.
+ * Adds the profile options. `kind` is a prefix of their help texts, such as `over HTTP: `, in commands that also have
+ * options of other kinds.
  */
 export const addProfileOptions = (command: Command, kind = ''): Command =>
   command

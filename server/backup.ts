@@ -82,7 +82,10 @@ async function backupPathFor(target: string, dataDir: string, clock: Clock): Pro
     });
   const targetStats = await stat(path).catch(() => undefined);
   if (!targetStats?.isDirectory()) {
-    if (targetStats) throw new Fault('backup_exists', `${path} already exists.`, { advice: 'Choose another name.' });
+    if (targetStats)
+      throw new Fault('backup_exists', `The backup was not written, because ${path} already exists.`, {
+        advice: 'Choose another name.',
+      });
     return path;
   }
   return join(

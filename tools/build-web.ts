@@ -13,7 +13,7 @@ import { digestOfSources } from './web-digest.ts';
 const ROOT = dirname(import.meta.dirname);
 const WEB_FOLDER = join(ROOT, '.berth', 'web');
 const COMPRESSED_EXTENSIONS = new Set(['.html', '.css', '.js', '.json', '.svg']);
-/** Below this size, compression does not make files smaller. */
+/** Smaller files are not compressed, because that would save too little. */
 const COMPRESS_BYTES_MIN = 512;
 const BROTLI_QUALITY = 10;
 /** The number of older builds to keep, in case a server is about to load one. */

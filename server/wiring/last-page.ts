@@ -15,7 +15,7 @@ export function openLastPages({ store }: Foundation) {
         run: () => watcher.save(),
       },
     ],
-    /** Saves the pages of sessions that continue under the next server. */
+    /** Saves the last pages of sessions that keep running after this server has stopped. */
     close: async () => void (await watcher.save().catch(() => {})),
   };
 }

@@ -83,7 +83,7 @@ test('if a key is refused five times within a minute because of its address rang
   const { body } = await ask<IssuedAgentKey>('POST', keys, { name: 'home', cidrAllow: ['203.0.113.0/24'] });
   const use = (ip: string) =>
     ask('GET', '/v1/browsers/sessions', undefined, { 'x-forwarded-for': ip, 'user-agent': 'thief' }, body.key);
-  for (let time = 0; time < 5; time += 1) assert.equal((await use('198.51.100.9')).status, 403);
+  for (let count = 0; count < 5; count += 1) assert.equal((await use('198.51.100.9')).status, 403);
   const refusals = await eventually(
     'the refusal to be recorded',
     () => entries(id, '?action=agent_key.refused_address'),

@@ -7,14 +7,14 @@ import { startServer } from '../harness/server.ts';
 
 const server = await startServer();
 
-const CONFIG = '/v1/config';
-const METADATA = '/.well-known/oauth-authorization-server';
+const CONFIG_PATH = '/v1/config';
+const METADATA_PATH = '/.well-known/oauth-authorization-server';
 
 const read = <Body>(path: string, headers = {}) => server.api<Body>('GET', path, { key: null, headers });
 
 test('the configuration, the OAuth metadata and the response to a device authorization request are consistent', async () => {
-  const { body: config } = await read<ServiceConfig>(CONFIG);
-  const { body: metadata } = await read<AuthorizationServer>(METADATA);
+  const { body: config } = await read<ServiceConfig>(CONFIG_PATH);
+  const { body: metadata } = await read<AuthorizationServer>(METADATA_PATH);
   assert.equal(config.issuer, server.url);
   assert.equal(metadata.issuer, config.issuer);
   assert.equal(metadata.device_authorization_endpoint, config.device.authorizationUrl);
@@ -30,7 +30,7 @@ test('the configuration, the OAuth metadata and the response to a device authori
     assert.equal((await server.api('POST', new URL(url).pathname, { key: null, body: {} })).status, 400, url);
 });
 
-for (const path of [CONFIG, METADATA])
+for (const path of [CONFIG_PATH, METADATA_PATH])
   test(`${path} can be cached for a minute, and read by pages of any origin`, async () => {
     const { status, headers } = await read(path, { origin: 'https://elsewhere.example' });
     assert.equal(status, 200);
@@ -45,8 +45,8 @@ for (const path of [CONFIG, METADATA])
 
 test('the configuration and the OAuth metadata have exactly the fields that the contract requires', async () => {
   for (const [path, { required }] of [
-    [CONFIG, ServiceConfig],
-    [METADATA, AuthorizationServer],
+    [CONFIG_PATH, ServiceConfig],
+    [METADATA_PATH, AuthorizationServer],
   ] as const) {
     const { body } = await read<object>(path);
     assert.deepEqual(Object.keys(body).sort(), [...required].sort(), path);

@@ -71,7 +71,7 @@ test('an event records the end of a session whose browser failed to start, and t
   const { status } = await server.api('POST', '/v1/browsers/sessions', { body: { userMetadata: { run: 'refused' } } });
   assert.equal(status, 500);
   assert.equal((await server.fetchFromOperator('/readyz')).status, 200, 'one start may fail');
-  for (let time = 0; time < 2; time += 1) await server.api('POST', '/v1/browsers/sessions', { body: {} });
+  for (let count = 0; count < 2; count += 1) await server.api('POST', '/v1/browsers/sessions', { body: {} });
   const readinessResponse = await server.fetchFromOperator('/readyz');
   assert.equal(readinessResponse.status, 503);
   assert.match(readinessResponse.text, /3 browsers in a row did not start/);

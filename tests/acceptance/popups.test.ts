@@ -53,7 +53,7 @@ test('Playwright init scripts run first in a popup, even while another client is
   assert.ok(context && page);
   await context.addInitScript('globalThis.put = true');
   await page.goto(`${pages.url}/`);
-  for (let time = 0; time < ROUNDS; time++) {
+  for (let count = 0; count < ROUNDS; count++) {
     const blankPopup: Promise<Page> = page.waitForEvent('popup');
     assert.equal(await page.evaluate("window.open('about:blank').put"), true, 'the init script has already run');
     await blankPopup;

@@ -80,7 +80,7 @@ async function drive<T>(browserSettings: object, use: (page: Page, browser: Brow
   }
 }
 
-/** Waits for this many warm browsers: one with defaults, and one with the most recently used settings. */
+/** Waits until there are at least this many warm browsers. */
 const waitForWarmBrowsers = (count: number): Promise<unknown> =>
   eventually(
     `${count} warm browsers`,

@@ -284,7 +284,7 @@ test('after fifty wrong passwords for several accounts from one client address, 
   };
   const startedSignIn = await lab.startSignIn();
   for (let account = 0; account < 5; account += 1)
-    for (let time = 0; time < 10; time += 1)
+    for (let count = 0; count < 10; count += 1)
       assert.equal(await attempt({ email: `nobody-${account}@example.com` }, startedSignIn), '401 sign_in_failed');
   assert.equal(await attempt({ email }, startedSignIn), '429 rate_limited');
   await server.advance(TEN_MINUTES_MS);

@@ -114,7 +114,7 @@ const proxiedChromium = await startChromium(
 );
 await attempt(proxiedChromium.client, PROXIED_ATTEMPT);
 // A busy browser may ignore a resource hint such as `preconnect`, so attempts that did not arrive are repeated.
-for (let time = 0; time < TRIES_MAX && arrivedNames.size < names.length; time++) {
+for (let count = 0; count < TRIES_MAX && arrivedNames.size < names.length; count++) {
   await eventually(
     'all to arrive',
     () => arrivedNames.size,

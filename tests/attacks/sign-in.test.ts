@@ -96,7 +96,7 @@ test('a step-up replaces the cookie, and the old cookie is refused at once', asy
 
 test('after ten wrong passwords from one client address, even the right password is refused from this address for ten minutes', async () => {
   const person = new Person(server);
-  for (let time = 0; time < 10; time += 1) assert.equal((await person.signIn(EMAIL, `wrong ${time}`)).status, 401);
+  for (let count = 0; count < 10; count += 1) assert.equal((await person.signIn(EMAIL, `wrong ${count}`)).status, 401);
   const refusal = await person.signIn(EMAIL);
   assert.deepEqual([refusal.status, codeOf(refusal)], [429, 'rate_limited']);
   assert.ok(Number(refusal.headers['retry-after']) > 0);
@@ -108,7 +108,7 @@ test('after fifty wrong passwords for several accounts from one client address, 
   const attempt = (email: string, password: string, address: string) =>
     new Person(server).send('POST', '/v1/sign-in/password', { email, password }, { 'x-forwarded-for': address });
   for (let account = 0; account < 5; account += 1)
-    for (let time = 0; time < 10; time += 1) {
+    for (let count = 0; count < 10; count += 1) {
       const refusal = await attempt(`nobody-${account}@example.com`, 'a guess', '198.51.100.50');
       assert.deepEqual([refusal.status, codeOf(refusal)], [401, 'sign_in_failed']);
     }
@@ -124,7 +124,8 @@ test('after ten wrong passwords in step-ups with a stolen cookie, even the right
   const thief = new Person(server);
   thief.cookie = ada.cookie;
   const stepUpAsThief = (password: string) => thief.post('/v1/account/step-up', { method: 'password', password });
-  for (let time = 0; time < 10; time += 1) assert.equal(codeOf(await stepUpAsThief(`wrong ${time}`)), 'sign_in_failed');
+  for (let count = 0; count < 10; count += 1)
+    assert.equal(codeOf(await stepUpAsThief(`wrong ${count}`)), 'sign_in_failed');
   const refusal = await stepUpAsThief(PASSWORD);
   assert.deepEqual([refusal.status, codeOf(refusal)], [429, 'rate_limited']);
   await server.advance(10 * MINUTE_MS);
@@ -146,7 +147,7 @@ test('five wrong authenticator codes end the sign-in that required the code', as
   };
   const sendCode = await beginSignIn();
   const wrongCode = currentCode() === '000000' ? '111111' : '000000';
-  for (let time = 0; time < 5; time += 1) assert.equal(codeOf(await sendCode(wrongCode)), 'sign_in_failed');
+  for (let count = 0; count < 5; count += 1) assert.equal(codeOf(await sendCode(wrongCode)), 'sign_in_failed');
   assert.equal(codeOf(await sendCode(currentCode())), 'sign_in_failed');
   const sendSecondCode = await beginSignIn();
   assert.equal((await sendSecondCode(currentCode())).status, 200, 'the same code, in a new sign-in');
@@ -158,7 +159,7 @@ test('five wrong attempts invalidate a code sent by e-mail', async () => {
   const { ticket } = (await person.post('/v1/sign-in/email-code', { email: EMAIL })).body as { ticket: string };
   const code = await readMailedCode(server, EMAIL);
   const wrongCode = code === '000000' ? '111111' : '000000';
-  for (let time = 0; time < 5; time += 1)
+  for (let count = 0; count < 5; count += 1)
     assert.equal(
       codeOf(await person.post('/v1/sign-in/email-code/verify', { ticket, code: wrongCode })),
       'sign_in_failed',
@@ -169,7 +170,7 @@ test('five wrong attempts invalidate a code sent by e-mail', async () => {
 test('at most five codes are e-mailed to an address in an hour', async () => {
   await server.advance(HOUR_MS);
   const statuses: number[] = [];
-  for (let time = 0; time < 6; time += 1)
+  for (let count = 0; count < 6; count += 1)
     statuses.push((await new Person(server).post('/v1/sign-in/email-code', { email: EMAIL })).status);
   assert.deepEqual(statuses, [202, 202, 202, 202, 202, 429]);
 });
@@ -222,7 +223,7 @@ test('a password attempt that was refused because the queue was full does not co
   const busyCount = guessResponses.filter(({ status }) => status === 503).length;
   assert.ok(busyCount > 0, 'the queue was full');
   assert.equal(guessResponses.filter(({ status }) => status === 401).length, 10 - busyCount);
-  for (let time = 0; time < busyCount; time += 1) assert.equal((await guess('198.51.100.1')).status, 401);
+  for (let count = 0; count < busyCount; count += 1) assert.equal((await guess('198.51.100.1')).status, 401);
   assert.equal((await guess('198.51.100.1')).status, 429);
   await server.advance(10 * MINUTE_MS);
 });

@@ -111,7 +111,7 @@ test('Playwright sees the same popups, workers and cross-site frames with and wi
       });
       await context.addInitScript('globalThis.put = true');
       await page.goto(`${pages.url}/opener`);
-      for (let time = 0; time < POPUP_COUNT; time++) {
+      for (let count = 0; count < POPUP_COUNT; count++) {
         const blankPopupEvent = page.waitForEvent('popup');
         assert.equal(await page.evaluate("window.open('about:blank').put"), true);
         await (await blankPopupEvent).close();
@@ -145,7 +145,7 @@ test('Puppeteer sees the same targets with and without an observer', () =>
       await page.evaluateOnNewDocument('globalThis.put = true');
       await page.goto(`${pages.url}/opener`);
       const observations: unknown[] = [await page.evaluate('globalThis.put')];
-      for (let time = 0; time < POPUP_COUNT; time++) {
+      for (let count = 0; count < POPUP_COUNT; count++) {
         const popupEvent = new Promise<PuppeteerPage | null>(resolve => page.once('popup', resolve));
         observations.push(await page.evaluate("String(window.open('/popup'))"));
         const popup = await popupEvent;
@@ -177,8 +177,8 @@ test("a client that enables Network before it resumes a service worker sees the 
     const { targetId } = await client.send('Target.createTarget', { url: `${pages.url}/opener` });
     const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
     await client.waitForValue('the page', "document.title === 'Opener'", String(sessionId));
-    for (let time = 0; time < SERVICE_WORKER_COUNT; time++) {
-      const registerExpression = `navigator.serviceWorker.register('/service.js?${time}', { scope: '/scope-${time}/' }).then(() => true)`;
+    for (let count = 0; count < SERVICE_WORKER_COUNT; count++) {
+      const registerExpression = `navigator.serviceWorker.register('/service.js?${count}', { scope: '/scope-${count}/' }).then(() => true)`;
       assert.equal(await client.evaluate(registerExpression, String(sessionId)), true);
     }
     const eventsOf = (event: string) => client.events.filter(({ method }) => method === event);

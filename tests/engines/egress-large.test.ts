@@ -113,7 +113,7 @@ test('the proxy passes a large body unchanged when it arrives in chunks of very 
 test('the proxy passes large bodies unchanged when at most one of two transfers gets a large read buffer', async t => {
   for (const bigReadsMax of [0, 1]) {
     const { fixture, port } = await openOutsideServer(t, sendLarge, { limits: { bigReadsMax } });
-    for (let time = 0; time < 2; time++) {
+    for (let count = 0; count < 2; count++) {
       const connections = await Promise.all([1, 2].map(() => RawConnection.open(fixture.proxyPort)));
       for (const connection of connections) connection.socket.write(requestText(port, '/'));
       for (const connection of connections)

@@ -1,5 +1,5 @@
-// Reports a change of control in the audit log, as an event of the session, and to the clients of the agent. Failed
-// writes go to the log of the server.
+// Reports a change of control in the audit log, as an event of the session, and to the clients of the agent. If an entry
+// or an event cannot be written, this is noted in the server log.
 import type { AuditAction } from '../../../contract/audit.ts';
 import type { Actor, SessionEventType } from '../../engines/store/rows/events.ts';
 import type { HandoffRow } from '../../engines/store/rows/handoffs.ts';

@@ -182,7 +182,7 @@ export function stepsOutput(
   const downloads: JsonObject[] = [];
   const stepResults = givenSteps.map((step, index): JsonObject => {
     const result = results[index];
-    const { text = '', values, isCut } = result ?? {};
+    const { text = '', values, isTruncated } = result ?? {};
     if (step.do === 'handoff') return { do: step.do, ...handoffFields(handoffsByStep.get(index)) };
     if (step.do === 'download') {
       const firstIndex = downloads.length;
@@ -193,7 +193,7 @@ export function stepsOutput(
     if (result?.bytes) return { do: step.do, artifact: files.push(fileIn(result)) - 1, ...sizesOf(result) };
     if (step.do !== 'content') return { do: step.do };
     const content = firstBytes(text, step.maxBytes ?? STEP_CONTENT_BYTES_MAX);
-    return { do: step.do, content, truncated: isCut === true || content.length < text.length };
+    return { do: step.do, content, truncated: isTruncated === true || content.length < text.length };
   });
   return { output: { ...place, results: stepResults, ...(downloadsByStep.size > 0 ? { downloads } : {}) }, files };
 }

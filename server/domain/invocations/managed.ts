@@ -433,7 +433,7 @@ export class ManagedOperations {
           output: {
             ...pageFields,
             content,
-            truncated: capturedContent.isCut === true || content.length < fullText.length,
+            truncated: capturedContent.isTruncated === true || content.length < fullText.length,
           },
         };
       }

@@ -51,7 +51,7 @@ export class Viewing implements Closeable {
   readonly #pages = new Map<string, { readonly target: ObservedTarget; readonly page: ViewedPage }>();
   readonly #iframeTargets = new Set<ObservedTarget>();
   readonly #listeners = new Set<(pageId: string | undefined) => void>();
-  readonly #openListeners = new Set<(openedPage: OpenedPage) => void>();
+  readonly #pageOpenedListeners = new Set<(openedPage: OpenedPage) => void>();
   readonly #closeController = new AbortController();
   readonly #icons = new Favicons(() => this.#notify(undefined));
   #observing: Promise<Closeable> | undefined;
@@ -75,7 +75,7 @@ export class Viewing implements Closeable {
     for (const { page } of this.#pages.values()) page.close();
     this.#pages.clear();
     this.#listeners.clear();
-    this.#openListeners.clear();
+    this.#pageOpenedListeners.clear();
     const activeObservation = await this.#observing?.catch(() => undefined);
     await activeObservation?.close();
   }
@@ -105,8 +105,8 @@ export class Viewing implements Closeable {
 
   /** Calls the listener with each page that opens from now on. */
   onOpened(listener: (openedPage: OpenedPage) => void): Closeable {
-    this.#openListeners.add(listener);
-    return { close: () => void this.#openListeners.delete(listener) };
+    this.#pageOpenedListeners.add(listener);
+    return { close: () => void this.#pageOpenedListeners.delete(listener) };
   }
 
   watch(id: string, onFrame: (liveFrame: LiveFrame) => void): Closeable | undefined {
@@ -159,7 +159,7 @@ export class Viewing implements Closeable {
     });
     void this.#readTabs();
     if (!target.isNew) return;
-    for (const listener of [...this.#openListeners]) listener({ page: target.id, openerId: target.openerId });
+    for (const listener of [...this.#pageOpenedListeners]) listener({ page: target.id, openerId: target.openerId });
   }
 
   #remoteFrames(page: ObservedTarget): ReadonlyMap<string, ObservedTarget> {

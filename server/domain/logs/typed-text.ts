@@ -179,8 +179,8 @@ class TextMemory {
   }
 
   /**
-   * Remembers the text without surrounding spaces, because pages often remove them. Returns it if it was not remembered
-   * before.
+   * Remembers the text, if it is distinctive, without surrounding spaces, because pages often remove them. Returns the
+   * trimmed text if it was not remembered before.
    */
   add(typedText: string): string | undefined {
     const text = typedText.trim();

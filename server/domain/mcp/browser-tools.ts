@@ -280,7 +280,7 @@ function describe({ text, page, tabs, blockedBy }: CommandResult): string {
     page && `Page: ${page.url}\nTitle: ${page.title}`,
     tabs.length > 1 ? `Tabs:\n${tabs.map(tabLine).join('\n')}` : undefined,
     page?.snapshot === undefined ? undefined : `Snapshot:\n\`\`\`yaml\n${page.snapshot}\n\`\`\``,
-    page?.isCut ? 'The snapshot does not show the whole page. Use browser_evaluate to read the rest.' : undefined,
+    page?.isTruncated ? 'The snapshot does not show the whole page. Use browser_evaluate to read the rest.' : undefined,
   ];
   return textParts.filter(part => part !== undefined && part !== '').join('\n\n');
 }

@@ -51,7 +51,7 @@ export class Assembler {
     this.#parts = parts;
   }
 
-  /** Assembles the files one at a time, because no file is urgent and each file requires much data to be read. */
+  /** Assembles pending files one at a time: none is urgent, and each requires reading a lot of data. */
   async reconcile(): Promise<{ assembled: number; failed: number }> {
     const { rows, host } = this.#parts;
     const counts = { assembled: 0, failed: 0 };

@@ -76,7 +76,8 @@ async function readFiles(control: Control, page: Page, paths: readonly string[])
   const params = { expression, awaitPromise: true, returnByValue: true };
   const response = await control.send('Runtime.evaluate', params, page.channel, BATCH_TIMEOUT_MS);
   const contents: Json | undefined = isObject(response.result) ? response.result.value : undefined;
-  if (!Array.isArray(contents)) throw new Error('the DevTools files could not be read');
+  if (!Array.isArray(contents))
+    throw new Error('the DevTools files could not be read: the script that reads them returned no list');
   return paths.flatMap((path, index) => {
     const content: unknown = contents[index];
     if (typeof content !== 'string' || content === '') return [];

@@ -165,7 +165,10 @@ async function captureText(
 ): Promise<CapturedContent> {
   const element = page.locator(selector ?? (kind === 'html' ? 'html' : 'body')).first();
   const fullText = await readContent(kind, element);
-  return { text: fullText.slice(0, TEXT_CHARACTERS_MAX).toWellFormed(), isCut: fullText.length > TEXT_CHARACTERS_MAX };
+  return {
+    text: fullText.slice(0, TEXT_CHARACTERS_MAX).toWellFormed(),
+    isTruncated: fullText.length > TEXT_CHARACTERS_MAX,
+  };
 }
 
 type PageLocator = ReturnType<Page['locator']>;

@@ -143,7 +143,7 @@ export interface CapturedPage {
   readonly height?: number;
   readonly pages?: number;
   readonly text?: string;
-  readonly isCut?: boolean;
+  readonly isTruncated?: boolean;
   readonly values?: Readonly<Record<string, string | null | readonly string[]>>;
 }
 
@@ -160,7 +160,7 @@ export interface PageState {
   /** The accessibility tree as YAML, with a reference for each element. Absent if the command does not need it. */
   readonly snapshot?: string;
   /** Whether the snapshot was cut at its size limit. */
-  readonly isCut?: boolean;
+  readonly isTruncated?: boolean;
 }
 
 export interface CommandResult {

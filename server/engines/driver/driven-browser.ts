@@ -241,7 +241,7 @@ export class DrivenBrowser implements CommandTarget {
   }
 
   /** Returns undefined if a dialog opens before the snapshot is taken. */
-  async #snapshot(page: Page): Promise<Pick<PageState, 'snapshot' | 'isCut'> | undefined> {
+  async #snapshot(page: Page): Promise<Pick<PageState, 'snapshot' | 'isTruncated'> | undefined> {
     const snapshotText = await Promise.race([
       page.ariaSnapshot({ mode: 'ai', timeout: SNAPSHOT_TIMEOUT_MS }),
       this.#dialogOpened.promise.then(() => undefined),
@@ -249,7 +249,7 @@ export class DrivenBrowser implements CommandTarget {
     if (snapshotText === undefined) return undefined;
     return {
       snapshot: truncate(snapshotText, SNAPSHOT_CHARACTERS_MAX),
-      isCut: snapshotText.length > SNAPSHOT_CHARACTERS_MAX,
+      isTruncated: snapshotText.length > SNAPSHOT_CHARACTERS_MAX,
     };
   }
 }

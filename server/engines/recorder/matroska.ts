@@ -71,7 +71,7 @@ export const journalFrame = (frame: TimedFrame): Buffer => Buffer.concat([journa
 export interface JournalContent {
   readonly frames: readonly TimedFrame[];
   /** The length of the file up to the end of the last complete frame. */
-  readonly wholeBytes: number;
+  readonly completeFramesBytes: number;
 }
 
 /** Returns the complete frames of a journal. */
@@ -88,7 +88,7 @@ export function readJournal(bytes: Buffer): JournalContent {
     if (frame) frames.push(frame);
     at = end;
   }
-  return { frames, wholeBytes: frames.length === 0 ? 0 : at };
+  return { frames, completeFramesBytes: frames.length === 0 ? 0 : at };
 }
 
 function frameIn(cluster: Buffer): TimedFrame | undefined {

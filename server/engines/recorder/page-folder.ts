@@ -122,11 +122,14 @@ export class PageFolder {
   /** Continues a file that an earlier process wrote, after its last complete frame. */
   async resume(segment: RawSegment): Promise<{ writer: SegmentWriter; frames: readonly TimedFrame[] } | undefined> {
     const path = this.pathOf(segment);
-    const { frames, wholeBytes } = readJournal(await readFile(path));
+    const { frames, completeFramesBytes } = readJournal(await readFile(path));
     if (frames.length === 0) return undefined;
-    await truncate(path, wholeBytes);
+    await truncate(path, completeFramesBytes);
     const onWritten = (bytes: number): void => this.#recordBytes(segment.sequence, bytes);
-    return { writer: new SegmentWriter(await open(path, 'a', 0o600), undefined, wholeBytes, onWritten), frames };
+    return {
+      writer: new SegmentWriter(await open(path, 'a', 0o600), undefined, completeFramesBytes, onWritten),
+      frames,
+    };
   }
 
   /** Marks the segment as complete, so that it may be encoded. */

@@ -173,7 +173,7 @@ export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly linkedObject: (token: string) => string | undefined;
   readonly metrics: Registry;
   readonly workers: Workers;
-  /** The folder of the built console and docs site, and the origins of signed links that the console may load from. */
+  /** The folder of the built console and docs site, and the origins from which the console may load signed links. */
   readonly web?: { readonly folder: string; readonly linkOrigins: readonly string[] };
 }
 

@@ -6,7 +6,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 }
 
 const NIL = '00000000-0000-0000-0000-000000000000';
-/** The advisory locks have two numbers: this one, and a hash of the chain. */
+/** Each advisory lock is identified by two keys: this one, and a hash of the chain. */
 const LOCK_SPACE = 1_655_271_029;
 
 const STATEMENTS = [
