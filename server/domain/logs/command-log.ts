@@ -95,7 +95,7 @@ export class CommandLog implements CommandTap {
     const { method, message = EMPTY_BUFFER } = loggedCommand;
     const parsedCommand = message.length > COMMAND_BYTES_MAX ? undefined : parse(message);
     const params = isObject(parsedCommand?.params) ? parsedCommand.params : {};
-    if (parsedCommand) rememberTyped(this.#parts.log.typedText, method, loggedCommand.targetIds[0] ?? '', params);
+    if (parsedCommand) rememberTyped(this.#parts.log.typedText, method, loggedCommand.targetIds, params);
     if (!isLogged) return;
     loggedCommand.loggedParams = parsedCommand
       ? commandParams(method, this.#parts.log.secrets.cleanAll(params))

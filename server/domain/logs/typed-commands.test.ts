@@ -9,8 +9,8 @@ const CONTROL = 2;
 /** Sends commands to one page. */
 function openPage() {
   const typedText = new TypedText();
-  const send = (method: string, params: Record<string, unknown>): void =>
-    rememberTyped(typedText, method, 'page', params);
+  const send = (method: string, params: Record<string, unknown>, targetIds = ['page']): void =>
+    rememberTyped(typedText, method, targetIds, params);
   const press = (key: string, modifiers = 0): void => {
     const text = key.length === 1 && modifiers === 0 ? key : '';
     send('Input.dispatchKeyEvent', { type: text === '' ? 'rawKeyDown' : 'keyDown', key, text, modifiers });
@@ -64,6 +64,25 @@ test('a line break ends the line, also if only its text is sent', () => {
   page.send('Input.dispatchKeyEvent', { type: 'char', text: '\r' });
   page.type('next-48');
   assert.equal(page.redact('pass-47 next-48'), `${REDACTED} ${REDACTED}`);
+});
+
+test('remembers what is typed after a focus in a frame, or after a text that was inserted', () => {
+  const page = openPage();
+  page.send('Input.insertText', { text: 'hello you' });
+  page.type('pass-9922');
+  page.send('Runtime.callFunctionOn', { arguments: [] }, ['frame', 'page']);
+  page.type('next-4711');
+  page.send('Input.insertText', { text: 'hello me' });
+  for (const text of ['pass-9922', 'next-4711']) assert.equal(page.redact(`is ${text}.`), `is ${REDACTED}.`, text);
+});
+
+test('joins a line that is typed with End or an unknown key in between', () => {
+  const page = openPage();
+  page.type('pass-');
+  page.press('End');
+  page.press('ZenkakuHankaku');
+  page.type('4711');
+  assert.equal(page.redact('is pass-4711.'), `is ${REDACTED}.`);
 });
 
 test('a click or a touch begins another word', () => {

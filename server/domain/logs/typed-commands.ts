@@ -20,8 +20,18 @@ const NEUTRAL_KEY =
 /** Shortcuts that copy or save, so they neither change the text nor move the cursor. */
 const NEUTRAL_SHORTCUT = /^[cs]$/i;
 
-/** `target`: the target that receives the command. What is typed into the same target forms words and lines. */
-export function rememberTyped(typedText: TypedText, method: string, target: string, params: UntrustedObject): void {
+/**
+ * `targetIds`: the target that receives the command, and the pages and frames that contain it. What is typed into the
+ * same target forms words and lines. Keys for a frame are sent to its page.
+ */
+export function rememberTyped(
+  typedText: TypedText,
+  method: string,
+  targetIds: readonly string[],
+  params: UntrustedObject,
+): void {
+  const [target = ''] = targetIds;
+  const endWords = (): void => targetIds.forEach(id => void typedText.endWord(id));
   switch (method) {
     case 'Input.insertText':
       return typedText.insertText(target, textAt(params, 'text') ?? '');
@@ -30,15 +40,15 @@ export function rememberTyped(typedText: TypedText, method: string, target: stri
     case 'Input.dispatchKeyEvent':
       return rememberKey(typedText, target, params);
     case 'Runtime.callFunctionOn':
-      typedText.endWord(target);
+      endWords();
       return typedText.rememberPassed(params.arguments);
     case 'Input.dispatchMouseEvent':
     case 'Input.dispatchTouchEvent':
-      return typedText.endWord(target);
+      return endWords();
     case 'Page.handleJavaScriptDialog':
       return params.accept === true ? typedText.rememberText(textAt(params, 'promptText') ?? '') : undefined;
     case 'Runtime.evaluate':
-      typedText.endWord(target);
+      endWords();
       return typedText.rememberPassed(scanExpression(textAt(params, 'expression') ?? '').literals);
   }
 }
@@ -54,6 +64,7 @@ function rememberKey(typedText: TypedText, target: string, params: UntrustedObje
   if (NEUTRAL_KEY.test(key) || (isShortcut && NEUTRAL_SHORTCUT.test(key))) return;
   // A key of one character without text: the client sends the text in an event of its own.
   if ([...key].length === 1 && !isShortcut) return;
-  // What follows is typed at another position, or replaces what is selected.
-  typedText.endField(target);
+  if (key === 'Enter' || key === 'Tab') return typedText.endField(target);
+  // What follows may be typed at another position, or replace what is selected.
+  typedText.endWord(target);
 }

@@ -79,6 +79,38 @@ test('remembers an inserted text although other text follows it, and a text that
   assert.equal(typedText.redactText('is max-4711.'), `is ${REDACTED}.`);
 });
 
+test('remembers a slowly typed line although text is inserted after it', () => {
+  const typedText = new TypedText();
+  for (const character of 'ab-471199') {
+    typedText.addText('page', character);
+    typedText.endWord('page');
+  }
+  typedText.insertText('page', 'hello world');
+  assert.equal(typedText.redactText('is ab-471199.'), `is ${REDACTED}.`);
+});
+
+test('remembers a composition alone, and a text that is typed in two places', () => {
+  const typedText = new TypedText();
+  for (const character of 'hello ') typedText.addText('page', character);
+  typedText.compose('page', 'token-47');
+  typedText.insertText('other', 'token-47');
+  assert.equal(typedText.redactText('is token-47.'), `is ${REDACTED}.`);
+  typedText.compose('page', 'token-478');
+  assert.equal(typedText.redactText('is token-47, token-478.'), `is ${REDACTED}, ${REDACTED}.`);
+  typedText.endField('page');
+  for (const character of 'pass-47') typedText.addText('page', character);
+  typedText.removeCharacter('page');
+  typedText.compose('page', 'token-99');
+  typedText.removeCharacter('page');
+  assert.equal(typedText.redactText('is token-99.'), `is ${REDACTED}.`);
+});
+
+test('redacts a path with its slash, not the words in it', () => {
+  const typedText = new TypedText();
+  typedText.rememberText('/room42');
+  assert.equal(typedText.redactText('room42 /room42'), `room42 ${REDACTED}`);
+});
+
 test('keeps at most 512 characters of a text whose compositions are never replaced', () => {
   const typedText = new TypedText();
   for (let count = 0; count < 100; count++) {

@@ -29,10 +29,12 @@ interface PendingText {
    */
   readonly grownWord?: string | undefined;
   readonly grownLine?: string | undefined;
-  readonly composedWord?: string | undefined;
-  readonly composedLine?: string | undefined;
+  /** What was remembered of the composition: alone, with the word and with the line. Forgotten when it changes. */
+  readonly composedTexts?: { readonly words: readonly (string | undefined)[]; readonly line: string | undefined };
   /** Whether the last character was removed by a backspace. */
   readonly isShortened?: boolean;
+  /** Whether a command other than an insertion has ended the last word. */
+  readonly isInterrupted?: boolean;
 }
 const NOTHING_TYPED: PendingText = { word: '', line: '', composition: '' };
 
@@ -48,7 +50,7 @@ export class TypedText {
   readonly #pending = new Map<string, PendingText>();
 
   rememberText(text: string): void {
-    this.#typedTexts.add(text);
+    this.#typedTexts.keep(text);
   }
 
   /** Adds a character, or a text that was inserted at once, to the word and the line. */
@@ -63,23 +65,36 @@ export class TypedText {
     });
   }
 
-  /** Adds the text of an input method, which replaces the composition. */
+  /**
+   * Adds text that was inserted at once, or the text of an input method, which replaces the composition. Several
+   * characters are a word of their own, because they may have been inserted into another field than the text before.
+   */
   insertText(channel: string, text: string): void {
     this.compose(channel, '');
-    if ([...text].length > 1) this.rememberText(text);
-    this.addText(channel, text);
+    if ([...text].length === 1) return this.addText(channel, text);
+    this.rememberText(text);
+    if (text.length > CHARS_MAX) return this.endField(channel);
+    const { line, grownLine, isInterrupted } = this.#pending.get(channel) ?? NOTHING_TYPED;
+    const extendedLine = lastChars(line + text);
+    this.#pending.set(channel, {
+      ...{ word: '', line: extendedLine, composition: '' },
+      grownLine: this.#lines.grow(isInterrupted ? undefined : grownLine, extendedLine),
+    });
   }
 
   /** Called when the composition of an input method has changed. It is empty if it was cancelled. */
   compose(channel: string, composition: string): void {
-    const { composedWord, composedLine, ...pendingText } = this.#pending.get(channel) ?? NOTHING_TYPED;
-    this.#typedTexts.forget(composedWord);
-    this.#lines.forget(composedLine);
+    const { composedTexts, ...pendingText } = this.#pending.get(channel) ?? NOTHING_TYPED;
+    for (const word of composedTexts?.words ?? []) this.#typedTexts.forget(word);
+    this.#lines.forget(composedTexts?.line);
     const { word, line } = pendingText;
+    const newTexts = () => ({
+      words: [word === '' ? undefined : this.#typedTexts.add(composition), this.#typedTexts.add(word + composition)],
+      line: this.#lines.add(line + composition),
+    });
     this.#pending.set(channel, {
       ...{ ...pendingText, composition: composition.slice(0, CHARS_MAX) },
-      composedWord: composition === '' ? undefined : this.#typedTexts.add(word + composition),
-      composedLine: composition === '' ? undefined : this.#lines.add(line + composition),
+      ...(composition === '' ? {} : { composedTexts: newTexts() }),
     });
   }
 
@@ -104,7 +119,7 @@ export class TypedText {
    */
   endWord(channel: string): void {
     if (this.#pending.has(channel))
-      this.#pending.set(channel, { ...this.#committed(channel), word: '', grownWord: undefined });
+      this.#pending.set(channel, { ...this.#committed(channel), word: '', grownWord: undefined, isInterrupted: true });
   }
 
   /** Called when the field or the line has ended. */
@@ -115,12 +130,12 @@ export class TypedText {
   /** What was typed so far, with the composition: what follows it other than a composition ends it. */
   #committed(channel: string): PendingText {
     const pendingText = this.#pending.get(channel) ?? NOTHING_TYPED;
-    const { word, line, composition, composedWord, composedLine, isShortened = false } = pendingText;
+    const { word, line, composition, composedTexts } = pendingText;
     if (composition === '') return pendingText;
     return {
-      ...{ word: lastChars(word + composition), line: lastChars(line + composition), composition: '', isShortened },
-      grownWord: composedWord,
-      grownLine: composedLine,
+      ...{ word: lastChars(word + composition), line: lastChars(line + composition), composition: '' },
+      grownWord: composedTexts?.words[1],
+      grownLine: composedTexts?.line,
     };
   }
 
@@ -131,7 +146,7 @@ export class TypedText {
       if (remainingStrings <= 0 || depth > 12) return;
       if (typeof part === 'string') {
         remainingStrings--;
-        this.#passedTexts.add(part);
+        this.#passedTexts.keep(part);
       } else if (Array.isArray(part)) for (const each of part) walk(each, depth + 1);
       else if (typeof part === 'object' && part !== null) for (const each of Object.values(part)) walk(each, depth + 1);
     };
@@ -172,6 +187,8 @@ class TextMemory {
   readonly #max: number;
   readonly #isDistinctive: (text: string) => boolean;
   readonly #encodings = new Map<string, readonly string[]>();
+  /** The strings that were remembered more than once, or are never forgotten for a longer one. */
+  readonly #keptTexts = new Set<string>();
 
   constructor(max: number, isDistinctive: (text: string) => boolean) {
     this.#max = max;
@@ -187,9 +204,16 @@ class TextMemory {
     if (!this.#isDistinctive(text)) return undefined;
     const wasRemembered = this.#encodings.delete(text);
     this.#encodings.set(text, encodingsOf(text));
+    if (wasRemembered) this.#keptTexts.add(text);
     const [oldest] = this.#encodings.keys();
-    if (this.#encodings.size > this.#max && oldest !== undefined) this.#encodings.delete(oldest);
+    if (this.#encodings.size > this.#max && oldest !== undefined) this.#remove(oldest);
     return wasRemembered ? undefined : text;
+  }
+
+  /** Remembers the text, which is then not forgotten when a longer text has grown from it. */
+  keep(text: string): void {
+    const newText = this.add(text);
+    if (newText !== undefined) this.#keptTexts.add(newText);
   }
 
   /** Remembers the text in place of the shorter text from which it has grown. */
@@ -199,7 +223,12 @@ class TextMemory {
   }
 
   forget(text: string | undefined): void {
-    if (text !== undefined) this.#encodings.delete(text);
+    if (text !== undefined && !this.#keptTexts.has(text)) this.#remove(text);
+  }
+
+  #remove(text: string): void {
+    this.#encodings.delete(text);
+    this.#keptTexts.delete(text);
   }
 
   occursIn(text: string): boolean {
@@ -231,7 +260,8 @@ function encodingsOf(text: string): readonly string[] {
   const url = new URL('http://localhost');
   url.search = wellFormedText;
   url.pathname = wellFormedText;
-  const barelyEncodedTexts = [url.search.slice(1), url.pathname.slice(1)];
+  const path = /^[/\\]/.test(text) ? url.pathname : url.pathname.slice(1);
+  const barelyEncodedTexts = [url.search.slice(1), path];
   return [
     ...new Set([
       ...[text, JSON.stringify(text).slice(1, -1), encodeURIComponent(wellFormedText), formEncodedText],

@@ -58,7 +58,7 @@ async function attendSession(
   const commandLog = new CommandLog({ log, pageOf, clock: parts.clock });
   liveSession.tap = commandLog;
   liveSession.redactTyped = text => log.redactTyped(text);
-  liveSession.rememberTyped = (method, target, params) => rememberTyped(log.typedText, method, target, params);
+  liveSession.rememberTyped = (method, target, params) => rememberTyped(log.typedText, method, [target], params);
   await liveSession.browser.observe({ target: target => recorder.attach(target) });
   return {
     // Channels are not detached here: a dead browser would not respond. They end with the browser, or an adopting
