@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AgentOperationList, Invocation } from '../../contract/invocations.ts';
+import type { Session } from '../../contract/sessions.ts';
 import { Owner } from '../harness/configured.ts';
 import { liftLimits } from '../harness/limits.ts';
 import { agentPath, invoke, issueAgentKey } from '../harness/operations.ts';
@@ -216,6 +217,12 @@ test('if the server is killed during a write, its steps are not repeated, and it
     'the form to be sent',
     () => pages.hits('/sent'),
     hits => hits === hitsBefore + 1,
+  );
+  // Until then, Chromium sends the request again if its connection is closed, as it is when the server is killed.
+  await eventually(
+    'the browser to show the response',
+    async () => (await server.api<Session[]>('GET', '/v1/browsers/sessions?status=RUNNING')).body,
+    sessions => sessions.some(({ lastPage }) => lastPage?.title === 'Sent'),
   );
   await server.kill('SIGKILL');
   await server.start();
